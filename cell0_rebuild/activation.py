@@ -1,0 +1,205 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The one way in: an oslo.config driver that applies the extensions.
+
+``[DEFAULT] config_source = cell0_rebuild`` makes oslo.config load
+:class:`Driver` in every Nova service while it parses its configuration,
+before it serves. The driver contributes no option values.
+
+Nothing of Nova, eventlet or urllib3 may be imported at the top of this
+module: oslo.config loads it in a process that has not been monkey patched
+yet (Nova 34 parses its configuration once before that).
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+import typing as ty
+
+from oslo_config import cfg
+from oslo_config import sources
+
+if ty.TYPE_CHECKING:
+    from cell0_rebuild import patching
+
+NAMESPACE = 'cell0_rebuild.extensions'
+
+# The releases of Nova that the test suite runs against. Development versions
+# and release candidates of them are in the range.
+TESTED_NOVA = '>=34.0.0.0rc1,<35'
+
+# What is patched in which service. Services that are not named need nothing
+# from us and are left alone, so that we can never keep a compute down.
+EXTENSIONS = {
+    'nova-api': ('objects', 'api'),
+    'nova-conductor': ('objects', 'conductor'),
+    'nova-manage': ('objects',),
+}
+
+_installed: patching.PatchSet | None = None
+
+
+class Driver(sources.ConfigurationSourceDriver):
+    """Applies the extensions to the service that is being configured."""
+
+    def open_source_from_opt_group(
+        self, conf: cfg.ConfigOpts, group_name: str
+    ) -> None:
+        """Patch this process if it is a service that needs it.
+
+        :raises SystemExit: if this Nova cannot be patched and the service
+            must not run without. oslo.config swallows any other exception.
+        """
+        # A throw-away ConfigOpts is Nova's early parse: see the module.
+        if conf is cfg.CONF:
+            activate(conf)
+
+    def list_options_for_discovery(self) -> list[ty.Any]:
+        """Return no options of the driver itself."""
+        return []
+
+
+def service_of(conf: cfg.ConfigOpts) -> str | None:
+    """Return the name of the service that runs in this process, if known."""
+    main = getattr(sys.modules.get('__main__'), '__spec__', None)
+    names = {os.path.basename(sys.argv[0]), str(conf.prog),
+             str(getattr(main, 'name', ''))}
+    if 'nova.wsgi.metadata' in sys.modules:
+        return None
+    if ('nova.wsgi.osapi_compute' in sys.modules
+            or names & {'nova-api', 'nova-api-wsgi', 'nova-api-os-compute',
+                        'nova.cmd.api', 'nova.cmd.api_os_compute'}):
+        return 'nova-api'
+    if names & {'nova-conductor', 'nova.cmd.conductor'}:
+        return 'nova-conductor'
+    if names & {'nova-manage', 'nova.cmd.manage'}:
+        return 'nova-manage'
+    return None
+
+
+def activate(conf: cfg.ConfigOpts) -> None:
+    """Patch this process as its service needs it.
+
+    :raises SystemExit: if nova-api or nova-conductor cannot be patched and
+        ``[cell0_rebuild] on_mismatch`` says to refuse.
+    """
+    global _installed
+    from cell0_rebuild import conf as options
+    from cell0_rebuild import exceptions
+    options.register(conf)
+    service = service_of(conf)
+    if service is None or _installed is not None:
+        return
+
+    def complain(error: exceptions.PatchMismatch) -> None:
+        _complain(conf, service, error)
+
+    try:
+        check_nova(conf)
+        if service == 'nova-api':
+            check_microversion(conf)
+        patches = load(EXTENSIONS[service])
+        patches.install(lambda: _announce(service), complain)
+        _installed = patches
+    except exceptions.PatchMismatch as error:
+        complain(error)
+
+
+def check_nova(conf: cfg.ConfigOpts) -> None:
+    """Check that this release of Nova was tested.
+
+    :raises PatchMismatch: if it was not and the operator did not allow it.
+    """
+    from packaging import specifiers
+
+    from cell0_rebuild import exceptions
+    version = importlib.metadata.version('nova')
+    tested = specifiers.SpecifierSet(TESTED_NOVA, prereleases=True)
+    if version not in tested and not conf.cell0_rebuild.allow_untested_nova:
+        raise exceptions.PatchMismatch([
+            f'Nova {version} is outside the tested range {TESTED_NOVA}; set '
+            f'[cell0_rebuild] allow_untested_nova to patch it all the same'])
+
+
+def check_microversion(conf: cfg.ConfigOpts) -> None:
+    """Check ``[cell0_rebuild] api_microversion``.
+
+    :raises PatchMismatch: if this Nova does not have the microversion.
+    """
+    from cell0_rebuild import exceptions
+    from cell0_rebuild.api import numbers
+    wanted = conf.cell0_rebuild.api_microversion
+    if wanted is not None and not numbers.is_stock(wanted):
+        lowest, highest = numbers.stock_range()
+        raise exceptions.PatchMismatch([
+            f'[cell0_rebuild] api_microversion = {wanted} is not a '
+            f'microversion of this Nova, which has {lowest} to {highest}; '
+            f'leave the option unset to add one'])
+
+
+def load(names: ty.Iterable[str]) -> patching.PatchSet:
+    """Return the changes of the named extensions.
+
+    :raises PatchMismatch: if an extension cannot be loaded.
+    """
+    import stevedore
+
+    from cell0_rebuild import exceptions
+    from cell0_rebuild import patching
+    failed: list[str] = []
+
+    def fail(manager: ty.Any, entry_point: ty.Any, error: Exception) -> None:
+        failed.append(f'extension {entry_point.name} of the namespace '
+                      f'{NAMESPACE} cannot be loaded: {error!r}')
+
+    extensions = stevedore.NamedExtensionManager(
+        NAMESPACE, list(names), name_order=True,
+        on_load_failure_callback=fail,
+        on_missing_entrypoints_callback=lambda missing: failed.append(
+            f'no extension {", ".join(sorted(missing))} is in the namespace '
+            f'{NAMESPACE}'))
+    if failed:
+        raise exceptions.PatchMismatch(failed)
+    return patching.PatchSet(
+        change for extension in extensions for change in extension.plugin)
+
+
+def _announce(service: str) -> None:
+    from oslo_log import log
+    log.getLogger(__name__).info(
+        'cell0-rebuild %s is active in %s of Nova %s',
+        importlib.metadata.version('cell0-rebuild'), service,
+        importlib.metadata.version('nova'))
+
+
+def _complain(conf: cfg.ConfigOpts, service: str, error: Exception) -> None:
+    message = f'cell0-rebuild cannot patch {service}: {error}'
+    if service == 'nova-manage':
+        _warn(f'{message}; going on without it. RequestSpecs that this '
+              f'command saves lose what a buried server needs to be rebuilt.')
+    elif conf.cell0_rebuild.on_mismatch == 'stock':
+        _warn(f'{message}; nothing is patched and {service} runs as Nova '
+              f'without it, as [cell0_rebuild] on_mismatch says.')
+    else:
+        raise SystemExit(
+            f'{message}. Nothing is patched. Mend that, or remove '
+            f'config_source = cell0_rebuild from nova.conf, or set '
+            f'[cell0_rebuild] on_mismatch = stock.')
+
+
+def _warn(message: str) -> None:
+    # Nova sets up logging only after its configuration is parsed, and a
+    # warning that is printed reaches the journal of every deployment.
+    print(f'WARNING: {message}', file=sys.stderr, flush=True)

@@ -1,0 +1,89 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The options of the ``[cell0_rebuild]`` section of nova.conf."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    'cell0_rebuild',
+    title='cell0-rebuild options',
+    help='Options of cell0-rebuild, which rebuilds servers that found no host '
+         'and were buried in cell0.')
+
+OPTS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        'api_microversion',
+        help="""
+The compute API microversion from which a rebuild request may rebuild a server
+that is buried in cell0.
+
+Unset, one microversion is added, one above the highest that this Nova has,
+and the versions document shows it as the maximum. A request for exactly that
+microversion, or for ``latest``, is served as Nova's highest microversion plus
+this feature; ``imageRef`` is optional there.
+
+Set to a microversion that this Nova has, for example ``2.93``, nothing is
+added and every request from that microversion on can rebuild a buried server.
+Set it where clients are newer than Nova, because a later Nova may give the
+added number another meaning, or where users should not have to name a
+microversion.
+"""),
+    cfg.ListOpt(
+        'vm_states',
+        default=['error'],
+        help="""
+The vm_states in which a server in cell0 that was never launched counts as
+buried. Change it only if your Nova has another state for servers that found
+no host.
+"""),
+    cfg.StrOpt(
+        'on_mismatch',
+        default='refuse',
+        choices=[
+            ('refuse', 'nova-api and nova-conductor refuse to start'),
+            ('stock', 'they run as Nova without this package'),
+        ],
+        help="""
+What nova-api and nova-conductor do when this Nova is not one that the package
+can patch. Either way nothing is patched and the log names the cause.
+nova-manage always goes on, with a warning.
+"""),
+    cfg.BoolOpt(
+        'allow_untested_nova',
+        default=False,
+        help="""
+Patch a Nova release outside the range that the package was tested with. The
+signatures of all patched functions are still checked.
+"""),
+    cfg.IntOpt(
+        'probe_timeout',
+        default=5,
+        min=1,
+        help="""
+Seconds that nova-api waits for a conductor that can rebuild buried servers to
+answer before it refuses a rebuild.
+"""),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the options; doing it again is harmless."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """Return the options for oslo-config-generator."""
+    return [(GROUP, OPTS)]

@@ -1,0 +1,42 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What can go wrong in the package itself, apart from Nova's exceptions."""
+
+from __future__ import annotations
+
+
+class PatchMismatch(Exception):
+    """Nova is not what the package was tested with; nothing was patched."""
+
+    def __init__(self, problems: list[str]) -> None:
+        """:param problems: a sentence per target that does not match."""
+        self.problems = problems
+        super().__init__('; '.join(problems))
+
+
+class StaleAttempt(Exception):
+    """A rebuild went on after its attempt had ended otherwise."""
+
+    def __init__(self, instance_uuid: str, generation: str) -> None:
+        """:param generation: the attempt that is no longer the current one."""
+        super().__init__(
+            f'rebuild attempt {generation} of server {instance_uuid} is no '
+            f'longer the current one')
+
+
+class LostRace(Exception):
+    """Another request changed the server first."""
+
+
+class NoConductor(Exception):
+    """No nova-conductor that can rebuild buried servers answered."""

@@ -1,0 +1,157 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Every internal of Nova that the package touches, in one list.
+
+A target that is patched, overridden or called is here with the signature it
+was tested with. Nova gives no guarantee for any of them; that is why all are
+checked before one is patched.
+"""
+
+from __future__ import annotations
+
+from cell0_rebuild import patching
+
+_API = 'nova.compute.api'
+_CONDUCTOR = 'nova.conductor.manager'
+_SPEC = 'nova.objects.request_spec'
+
+# Patched in nova-api.
+
+SET_API_VERSION = patching.Target(
+    'nova.api.openstack.wsgi', 'Request.set_api_version_request', 'self',
+    'takes the added microversion for a request')
+
+VERSIONS = patching.Item(
+    'nova.api.openstack.compute.versions', 'VERSIONS', ('v2.1', 'version'),
+    'shows the added microversion as the maximum')
+
+REBUILD_ACTION = patching.Target(
+    'nova.api.openstack.compute.servers', 'ServersController._rebuild',
+    'self, req, id, body',
+    'tells the rebuild which microversion was asked for; makes imageRef '
+    'optional under the added one')
+
+REBUILD = patching.Target(
+    _API, 'API.rebuild',
+    'self, context, instance, image_href, admin_password, '
+    'files_to_inject=None, reimage_boot_volume=False, **kwargs',
+    'rebuilds a server that is buried in cell0')
+
+DELETE_WHILE_BOOTING = patching.Target(
+    _API, 'API._delete_while_booting', 'self, context, instance',
+    'removes the hidden row in cell0 of a server that is deleted on its way')
+
+# Patched in nova-conductor.
+
+SERVICE_START = patching.Target(
+    'nova.service', 'Service.start', 'self',
+    'starts the RPC server of the rebuild')
+
+SERVICE_STOP = patching.Target(
+    'nova.service', 'Service.stop', 'self',
+    'stops the RPC server of the rebuild')
+
+SCHEDULE_AND_BUILD = patching.Target(
+    _CONDUCTOR, 'ComputeTaskManager.schedule_and_build_instances',
+    'self, context, build_requests, request_specs, image, admin_password, '
+    'injected_files, requested_networks, block_device_mapping, tags=None',
+    'knows what a burial must keep; builds a rebuilt server')
+
+BURY_IN_CELL0 = patching.Target(
+    _CONDUCTOR, 'ComputeTaskManager._bury_in_cell0',
+    'self, context, request_spec, exc, build_requests=None, instances=None, '
+    'block_device_mapping=None, tags=None',
+    'knows who is buried; overridden for a rebuild that fails')
+
+# Replaced by registration, in nova-api, nova-conductor and nova-manage.
+
+REQUEST_SPEC = (
+    patching.Target(
+        _SPEC, 'RequestSpec._from_db_object', 'context, spec, db_spec',
+        'overridden: reads what is kept'),
+    patching.Target(
+        _SPEC, 'RequestSpec._save_in_db', 'context, instance_uuid, updates',
+        'overridden: carries over what is kept'),
+    patching.Target(
+        _SPEC, 'RequestSpec._get_by_instance_uuid_from_db',
+        'context, instance_uuid', 'called: reads the row'),
+)
+
+# Overridden or called by the build of a rebuilt server.
+
+BUILD_STEPS = (
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._schedule_instances',
+        'self, context, request_spec, instance_uuids=None, '
+        'return_alternates=False',
+        'extended: a stale rebuild ends here'),
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._map_instance_to_cell',
+        'context, instance, cell',
+        'overridden: maps only the current rebuild'),
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._delete_build_request',
+        'self, context, build_request, instance, cell, instance_bdms, '
+        'instance_tags',
+        'extended: the hand-over'),
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._cleanup_build_artifacts',
+        'self, context, exc, instances, build_requests, request_specs, '
+        'block_device_mappings, tags, cell_mapping_cache',
+        'overridden: the server goes back to cell0'),
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._create_instance_action_for_cell0',
+        'self, context, instance, exc',
+        'called: records the failed rebuild'),
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._set_vm_state_and_notify',
+        'self, context, instance_uuid, method, updates, ex, request_spec',
+        'called: shows ERROR and the fault'),
+)
+
+# Called by the validation of a rebuild in nova-api.
+
+CHECKS = (
+    patching.Target(_API, 'check_instance_lock', 'function', 'called'),
+    patching.Target(_API, 'API._get_image', 'self, context, image_href',
+                    'called'),
+    patching.Target(
+        _API, 'API._check_auto_disk_config',
+        'self, instance=None, image=None, auto_disk_config=None', 'called'),
+    patching.Target(_API, 'API._check_image_arch', 'self, image=None',
+                    'called'),
+    patching.Target(
+        _API, 'API._checks_for_create_and_rebuild',
+        'self, context, image_id, image, flavor, metadata, files_to_inject, '
+        'root_bdm, min_comp_ver, validate_numa=True', 'called'),
+    patching.Target(
+        _API, 'API._handle_kernel_and_ramdisk',
+        'self, context, kernel_id, ramdisk_id, image', 'called'),
+    patching.Target(
+        _API, 'API._inherit_properties_from_image',
+        'self, image, auto_disk_config', 'called'),
+    patching.Target(
+        _API, 'API._retrieve_trusted_certs_object',
+        'context, trusted_certs, rebuild=False', 'called'),
+    patching.Target(
+        _API, 'API._check_requested_networks',
+        'self, context, requested_networks, max_count', 'called'),
+    patching.Target(
+        'nova.network.neutron', 'API.create_resource_requests',
+        'self, context, requested_networks, pci_requests=None, '
+        'affinity_policy=None', 'called'),
+    patching.Target(
+        'nova.limit.placement', 'enforce_num_instances_and_resources',
+        'context, project_id, request_spec, min_count, max_count, '
+        'enforcer=None, delta_updates=None', 'called'),
+)

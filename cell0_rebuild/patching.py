@@ -1,0 +1,358 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Change functions of Nova from outside, all of them or none, and undo it.
+
+A :class:`Target` names a function of Nova, the signature it was tested with
+and the reason why we touch it. A :class:`Patch` wraps a target with wrapt. A
+:class:`PatchSet` checks every target first, from its source where the module
+must not be imported yet, and then patches what is imported and the rest as it
+is imported.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import importlib
+import pkgutil
+import sys
+import types
+import typing as ty
+
+import wrapt
+
+from cell0_rebuild import exceptions
+from cell0_rebuild import signatures
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A function of Nova that the package rests on.
+
+    :param module: the module that defines it.
+    :param name: ``function`` or ``Class.method``, as defined there.
+    :param signature: the signature that the package was tested with.
+    :param reason: why the package touches it.
+    """
+
+    module: str
+    name: str
+    signature: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f'{self.module}:{self.name}'
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the target in this Nova, or None."""
+        if _loaded(self.module):
+            found = self._render_loaded()
+        else:
+            found = signatures.read(self.module, self.name)
+        if found is None:
+            return f'{self} does not exist'
+        if found != self.signature:
+            return (f'{self} has the signature ({found}) where '
+                    f'({self.signature}) was tested')
+        return None
+
+    def owner(self) -> tuple[ty.Any, str]:
+        """Return the class or module that holds the target, and its key.
+
+        :raises AttributeError: if the owner does not exist.
+        """
+        *owners, attribute = self.name.split('.')
+        owner: ty.Any = sys.modules[self.module]
+        for name in owners:
+            owner = getattr(owner, name)
+        return owner, attribute
+
+    def _render_loaded(self) -> str | None:
+        try:
+            owner, attribute = self.owner()
+            # An inherited function is not ours to patch: that would leave a
+            # copy on the subclass after undo.
+            raw = vars(owner)[attribute]
+        except (AttributeError, KeyError):
+            return None
+        if isinstance(raw, (staticmethod, classmethod)):
+            raw = raw.__func__
+        return signatures.render(raw) if callable(raw) else None
+
+
+class Change(ty.Protocol):
+    """Something that a :class:`PatchSet` applies and undoes."""
+
+    @property
+    def module(self) -> str:
+        """The module that must be imported before :meth:`apply`."""
+
+    def problem(self) -> str | None:
+        """Return why the change cannot be made to this Nova, or None."""
+
+    def apply(self) -> None:
+        """Make the change; doing it again is harmless."""
+
+    def undo(self) -> None:
+        """Take the change back; doing it again is harmless."""
+
+
+class Patch:
+    """A wrapt wrapper around one target."""
+
+    def __init__(self, target: Target, wrapper: str) -> None:
+        """:param wrapper: ``module:function``, imported when applied.
+
+        It is called as ``wrapper(wrapped, instance, args, kwargs)``.
+        """
+        self.target = target
+        self._wrapper = wrapper
+        self._active = False
+        self._original: ty.Any = None
+        self._installed: ty.Any = None
+
+    def __str__(self) -> str:
+        return str(self.target)
+
+    @property
+    def module(self) -> str:
+        return self.target.module
+
+    def problem(self) -> str | None:
+        return self.target.problem()
+
+    def apply(self) -> None:
+        if self._active:
+            return
+        owner, attribute = self.target.owner()
+        if vars(owner)[attribute] is not self._installed:
+            self._original = vars(owner)[attribute]
+            self._installed = wrapt.FunctionWrapper(
+                self._original, pkgutil.resolve_name(self._wrapper),
+                enabled=lambda: self._active)
+            setattr(owner, attribute, self._installed)
+        self._active = True
+
+    def undo(self) -> None:
+        # Whoever holds our wrapper, say because it wrapped that in turn,
+        # falls through to the original from here on.
+        self._active = False
+        if self._installed is None:
+            return
+        owner, attribute = self.target.owner()
+        if vars(owner)[attribute] is self._installed:
+            setattr(owner, attribute, self._original)
+        else:
+            _replace_below(
+                vars(owner)[attribute], self._installed, self._original)
+
+
+def _replace_below(outer: ty.Any, ours: ty.Any, original: ty.Any) -> None:
+    """Take ours out from under the wrappers that others put on top of it."""
+    while outer is not None:
+        below = getattr(outer, '__wrapped__', None)
+        for cell in getattr(outer, '__closure__', None) or ():
+            if cell.cell_contents is ours:
+                cell.cell_contents = original
+        if below is ours:
+            outer.__wrapped__ = original
+            return
+        outer = below
+
+
+class Reliance:
+    """A target that is called or overridden: checked, never changed."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def __str__(self) -> str:
+        return str(self.target)
+
+    @property
+    def module(self) -> str:
+        return self.target.module
+
+    def problem(self) -> str | None:
+        return self.target.problem()
+
+    def apply(self) -> None:
+        """Change nothing."""
+
+    def undo(self) -> None:
+        """Change nothing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """An entry of a module-level dictionary of Nova.
+
+    :param name: the dictionary.
+    :param path: the keys that lead to the entry.
+    :param reason: why the package touches it.
+    """
+
+    module: str
+    name: str
+    path: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f'{self.module}:{self.name}[{"][".join(self.path)}]'
+
+    def holder(self) -> dict[str, ty.Any]:
+        """Return the innermost dictionary.
+
+        :raises AttributeError, KeyError: if it is not there.
+        """
+        found = getattr(sys.modules[self.module], self.name)
+        for key in self.path[:-1]:
+            found = found[key]
+        return ty.cast('dict[str, ty.Any]', found)
+
+
+class ItemPatch:
+    """A changed entry of a dictionary of Nova."""
+
+    def __init__(self, item: Item, make: str) -> None:
+        """:param make: ``module:function``, imported when applied.
+
+        It returns the new value, or None to leave the entry alone.
+        """
+        self.item = item
+        self._make = make
+        self._saved: list[ty.Any] = []
+
+    def __str__(self) -> str:
+        return str(self.item)
+
+    @property
+    def module(self) -> str:
+        return self.item.module
+
+    def problem(self) -> str | None:
+        if not _loaded(self.module):
+            found = signatures.locate(self.module) is not None
+            return None if found else f'{self} does not exist'
+        try:
+            self.item.holder()[self.item.path[-1]]
+        except (AttributeError, KeyError):
+            return f'{self} does not exist'
+        return None
+
+    def apply(self) -> None:
+        value = pkgutil.resolve_name(self._make)()
+        if value is not None and not self._saved:
+            holder, key = self.item.holder(), self.item.path[-1]
+            self._saved.append(holder[key])
+            holder[key] = value
+
+    def undo(self) -> None:
+        if self._saved:
+            self.item.holder()[self.item.path[-1]] = self._saved.pop()
+
+
+class PatchSet:
+    """Changes that are made together or not at all."""
+
+    def __init__(self, changes: collections.abc.Iterable[Change]) -> None:
+        self.changes = list(changes)
+        self._pending: set[str] = set()
+        self._installed = False
+
+    def check(self) -> None:
+        """Check every target.
+
+        :raises PatchMismatch: with a sentence for each that does not match.
+        """
+        problems = [problem for change in self.changes
+                    if (problem := change.problem())]
+        if problems:
+            raise exceptions.PatchMismatch(problems)
+
+    def install(
+        self,
+        when_done: ty.Callable[[], None] = lambda: None,
+        when_late_mismatch: ty.Callable[
+            [exceptions.PatchMismatch], None] | None = None,
+    ) -> None:
+        """Patch what is imported now, and the rest as it is imported.
+
+        :param when_done: called once everything is patched.
+        :param when_late_mismatch: called, with nothing patched any more, if a
+            module turns out at its import not to be what its source showed;
+            without it the import fails.
+        :raises PatchMismatch: if a target does not match; nothing is patched.
+        """
+        if self._installed:
+            return
+        self.check()
+        self._installed = True
+        modules = list(dict.fromkeys(c.module for c in self.changes))
+        self._pending = set(modules)
+
+        def patch(module: types.ModuleType) -> None:
+            self._patch(module.__name__, when_done, when_late_mismatch)
+
+        for name in modules:
+            if _loaded(name):
+                self._patch(name, when_done, when_late_mismatch)
+            else:
+                wrapt.register_post_import_hook(patch, name)
+
+    def install_now(self) -> None:
+        """Import the modules of all targets and patch them.
+
+        :raises PatchMismatch: if a target does not match; nothing is patched.
+        """
+        for change in self.changes:
+            importlib.import_module(change.module)
+        self.install()
+
+    def remove(self) -> None:
+        """Take everything back: the identical objects are in place again."""
+        self._installed = False
+        self._pending.clear()
+        for change in reversed(self.changes):
+            change.undo()
+
+    def _patch(
+        self,
+        name: str,
+        when_done: ty.Callable[[], None],
+        when_late_mismatch: ty.Callable[
+            [exceptions.PatchMismatch], None] | None,
+    ) -> None:
+        if name not in self._pending:
+            return
+        mine = [change for change in self.changes if change.module == name]
+        try:
+            PatchSet(mine).check()
+            for change in mine:
+                change.apply()
+        except Exception as error:
+            self.remove()
+            if (isinstance(error, exceptions.PatchMismatch)
+                    and when_late_mismatch is not None):
+                when_late_mismatch(error)
+                return
+            raise
+        self._pending.discard(name)
+        if not self._pending:
+            when_done()
+
+
+def _loaded(module: str) -> bool:
+    found = sys.modules.get(module)
+    spec = getattr(found, '__spec__', None)
+    return found is not None and not getattr(spec, '_initializing', False)

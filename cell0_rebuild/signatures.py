@@ -1,0 +1,93 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Read the signature of a Nova function, from its source or when imported.
+
+Both readings give the same text, without annotations, for example
+``self, context, instance, admin_password=None, **kwargs``.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import inspect
+import pathlib
+import typing as ty
+
+
+def render(function: ty.Callable[..., ty.Any]) -> str:
+    """Return the signature of an imported function, decorated or not."""
+    signature = inspect.signature(function)
+    bare = [parameter.replace(annotation=parameter.empty)
+            for parameter in signature.parameters.values()]
+    return str(signature.replace(
+        parameters=bare, return_annotation=signature.empty))[1:-1]
+
+
+def locate(module: str) -> pathlib.Path | None:
+    """Return the source file of a module without importing anything."""
+    path: list[str] | None = None
+    spec = None
+    parts = module.split('.')
+    for depth in range(1, len(parts) + 1):
+        spec = importlib.machinery.PathFinder.find_spec(
+            '.'.join(parts[:depth]), path)
+        if spec is None:
+            return None
+        path = list(spec.submodule_search_locations or ())
+    if spec is None or not spec.origin:
+        return None
+    return pathlib.Path(spec.origin)
+
+
+def read(module: str, name: str) -> str | None:
+    """Return the signature of a function in a module that is not imported.
+
+    :param module: the dotted name of the module.
+    :param name: ``function`` or ``Class.method``.
+    :returns: None if the module or the function is not there.
+    """
+    path = locate(module)
+    if path is None:
+        return None
+    body: list[ast.stmt] = ast.parse(path.read_bytes()).body
+    *owners, function = name.split('.')
+    for owner in owners:
+        found = _find(body, owner, ast.ClassDef)
+        if found is None:
+            return None
+        body = found.body
+    node = _find(body, function, ast.FunctionDef)
+    return None if node is None else _render_node(node)
+
+
+_Node = ty.TypeVar('_Node', ast.ClassDef, ast.FunctionDef)
+
+
+def _find(
+    body: list[ast.stmt], name: str, kind: type[_Node]
+) -> _Node | None:
+    for node in body:
+        if isinstance(node, kind) and node.name == name:
+            return node
+    return None
+
+
+def _render_node(node: ast.FunctionDef) -> str:
+    arguments = node.args
+    for argument in (*arguments.posonlyargs, *arguments.args,
+                     *arguments.kwonlyargs, arguments.vararg,
+                     arguments.kwarg):
+        if argument is not None:
+            argument.annotation = None
+    return ast.unparse(arguments)
