@@ -1,0 +1,303 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""An attempt to rebuild a buried server: what moves it, step by step.
+
+:func:`exhume`   nova-api       cell0 -> build request; the row is hidden
+:func:`begin`    nova-conductor takes the build request
+:func:`hand_over`               build request -> real cell
+:func:`finish`                  the row in cell0 and what was kept go
+:func:`bury_again`              from any of these back to cell0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+from oslo_utils import timeutils
+from oslo_utils import uuidutils
+
+from cell0_rebuild import exceptions
+from cell0_rebuild import objects as our_objects
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import grave
+from cell0_rebuild.exhumation import history
+from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import switch
+from cell0_rebuild.exhumation import watched
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class Attempt:
+    """A rebuild of a buried server on its way.
+
+    :param build_request: as the conductor took it, its instance without the
+        mark.
+    :param mark: the mark that was on it.
+    :param last_state: what was :mod:`watched` when the build request went.
+    """
+
+    build_request: ty.Any
+    mark: mark.Mark
+    last_state: dict[str, ty.Any] | None = None
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether the build request has ended in favour of a real cell."""
+        return self.last_state is not None
+
+    @property
+    def uuid(self) -> str:
+        """The UUID of the server."""
+        return str(self.build_request.instance_uuid)
+
+    @property
+    def generation(self) -> str:
+        """Tells this attempt from every other."""
+        return self.mark.generation
+
+
+@dataclasses.dataclass(frozen=True)
+class Exhumed:
+    """A server that nova-api has moved to a build request.
+
+    :param generation: of the attempt.
+    :param blob: the RequestSpec as it was stored before, if it was changed.
+    """
+
+    generation: str
+    blob: str | None
+
+
+def exhume(
+    context: ty.Any, buried: snapshot.Buried, instance: ty.Any, bdms: ty.Any,
+    spec: ty.Any, mapping: ty.Any,
+) -> Exhumed:
+    """Move a buried server to a build request.
+
+    :param context: of the request.
+    :param buried: the server as it was read and validated.
+    :param instance: from :func:`snapshot.instance_to_build`, with the changes
+        that the request makes.
+    :param bdms: the block device mappings to build with.
+    :param spec: the RequestSpec, changed for this rebuild.
+    :param mapping: the InstanceMapping, which points at cell0.
+    :raises LostRace: if somebody else was first; nothing is changed then.
+    """
+    uuid, cell = buried.instance.uuid, mapping.cell_mapping
+    attempt = mark.Mark(
+        uuidutils.generate_uuid(),
+        changed=sorted(instance.obj_what_changed()),
+        baseline=watched.state(
+            buried.instance, buried.bdms, buried.instance.tags))
+    attempt.put_on(instance)
+    instance.obj_reset_changes(recursive=True)
+
+    def make() -> ty.Any:
+        return objects.BuildRequest(
+            context, instance=instance, instance_uuid=uuid,
+            project_id=instance.project_id, block_device_mappings=bdms,
+            tags=snapshot.new_tags(buried.instance.tags, uuid),
+            created_at=timeutils.normalize_time(buried.instance.created_at),
+            updated_at=timeutils.utcnow())
+
+    changed = spec.obj_what_changed()
+    blob = switch.stored_spec(context, uuid) if changed else None
+    exhumed = Exhumed(attempt.generation, blob)
+    switch.to_build_request(context, uuid, cell.id, make, spec)
+    if not grave.hide(cells.targeted(context, cell), uuid):
+        switch.back(context, uuid, exhumed.generation, cell.id, blob)
+        raise exceptions.LostRace(uuid)
+    return exhumed
+
+
+def withdraw(context: ty.Any, instance_uuid: str, exhumed: Exhumed) -> None:
+    """Take :func:`exhume` back: the message could not be sent."""
+    cell = cells.cell0(context)
+    cctxt = cells.targeted(context, cell)
+    grave.show(cctxt, instance_uuid)
+    if not switch.back(context, instance_uuid, exhumed.generation, cell.id,
+                       exhumed.blob):
+        grave.remove(cctxt, instance_uuid)
+
+
+def begin(
+    context: ty.Any, instance_uuid: str, generation: str, host: str
+) -> Attempt | None:
+    """Take the build request of an attempt.
+
+    :param host: the conductor that takes it.
+    :returns: None if there is nothing to do: the attempt has ended, another
+        conductor has it, or the owner deleted the server meanwhile.
+    """
+    build_request = switch.take(context, instance_uuid, generation, host)
+    if build_request is None:
+        clear(context, instance_uuid)
+        return None
+    found = mark.of(build_request.instance)
+    assert found is not None
+    mark.take_off(build_request.instance)
+    return Attempt(build_request, found)
+
+
+def is_current(context: ty.Any, attempt: Attempt) -> bool:
+    """Tell whether the attempt still is the current one, and refresh it."""
+    return bool(
+        switch.refresh(context, attempt.uuid, attempt.generation))
+
+
+def hand_over(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    """End the build request: from here on the server is in a real cell.
+
+    Its history and what changed lately are there before that.
+
+    :param cell: where Nova has created the server.
+    :returns: False if the owner deleted the server first.
+    """
+    source = cells.targeted(context, cells.cell0(context))
+    destination = cells.targeted(context, cell)
+    deleted = grave.is_deleted(source, attempt.uuid)
+    history.copy(source, destination, attempt.uuid)
+    history.name_rebuild(destination, attempt.uuid)
+    last = switch.end(context, attempt.uuid, attempt.generation)
+    if last is None or deleted:
+        return False
+    attempt.last_state = watched.state(last.instance)
+    taken = watched.state(attempt.build_request.instance)
+    _apply_late(destination, attempt.uuid,
+                watched.changes(taken, attempt.last_state))
+    return True
+
+
+def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> None:
+    """Remove what a recovery would have needed: a compute has the server.
+
+    :param cell: the real cell that the server is in.
+    """
+    destination = cells.targeted(context, cell)
+    grave.close(
+        cells.targeted(context, cells.cell0(context)), attempt.uuid,
+        attempt.mark.baseline,
+        lambda late: _apply_late(destination, attempt.uuid, late))
+    our_objects.forget(context, attempt.uuid)
+
+
+def bury_again(
+    context: ty.Any, attempt: Attempt, cell: ty.Any,
+    record: ty.Callable[[ty.Any], None],
+) -> bool:
+    """Take a server back to cell0, from wherever the attempt brought it.
+
+    :param cell: the real cell in which Nova may have created it, or None.
+    :param record: is called with a context targeted at cell0 to record the
+        failure; after it the server shows ERROR there.
+    :returns: False if the owner deleted the server meanwhile, or somebody
+        else has moved it.
+    """
+    home = cells.cell0(context)
+    cctxt = cells.targeted(context, home)
+    if not grave.is_deleted(cctxt, attempt.uuid):
+        _keep_changes(context, cctxt, attempt)
+        record(cctxt)
+        history.name_rebuild(cctxt, attempt.uuid)
+    grave.show(cctxt, attempt.uuid)
+    buried = bool(switch.to_cell0(
+        context, attempt.uuid, attempt.generation, home.id,
+        cell.id if cell else None))
+    if cell is not None and not remove_from_cell(context, attempt.uuid, cell):
+        # The row of a server that was handed over can only have gone because
+        # its owner deleted it there.
+        buried = buried and not attempt.handed_over
+    if not buried and attempt.handed_over:
+        _remove_grave(context, attempt.uuid)
+    elif not buried:
+        clear(context, attempt.uuid)
+    return buried
+
+
+def remove_from_cell(
+    context: ty.Any, instance_uuid: str, cell: ty.Any
+) -> bool:
+    """Delete a server that never got a host from a real cell, for good.
+
+    A soft-deleted row would let ``nova-manage db archive_deleted_rows``
+    remove the mapping and the RequestSpec of the server.
+
+    :returns: False if it was not there.
+    """
+    try:
+        objects.Instance.get_by_uuid(
+            cells.targeted(context, cell), instance_uuid, expected_attrs=[],
+        ).destroy(hard_delete=True)
+    except exception.InstanceNotFound:
+        return False
+    return True
+
+
+def clear(context: ty.Any, instance_uuid: str) -> None:
+    """Remove the row in cell0 of a server that its owner deleted."""
+    if switch.is_abandoned(context, instance_uuid):
+        _remove_grave(context, instance_uuid)
+
+
+def _remove_grave(context: ty.Any, instance_uuid: str) -> None:
+    grave.remove(
+        cells.targeted(context, cells.cell0(context)), instance_uuid)
+
+
+def _keep_changes(context: ty.Any, cctxt: ty.Any, attempt: Attempt) -> None:
+    """Give the row in cell0 what was accepted since it was hidden."""
+    try:
+        last = objects.BuildRequest.get_by_instance_uuid(
+            context, attempt.uuid).instance
+    except exception.BuildRequestNotFound:
+        last = attempt.build_request.instance
+    instance = objects.Instance.get_by_uuid(
+        cctxt, attempt.uuid, expected_attrs=snapshot.LOADED)
+    for field in attempt.mark.changed:
+        if field != 'system_metadata':
+            setattr(instance, field, getattr(last, field))
+    if 'system_metadata' in attempt.mark.changed:
+        instance.system_metadata = _merged(
+            instance.system_metadata, last.system_metadata)
+    state = attempt.last_state or watched.state(last)
+    watched.update(instance, watched.changes(
+        watched.state(attempt.build_request.instance), state))
+    instance.save()
+
+
+def _merged(
+    old: dict[str, ty.Any], new: dict[str, ty.Any]
+) -> dict[str, ty.Any]:
+    """Return system metadata with the image properties of the new one."""
+    merged = {key: value for key, value in old.items()
+              if not key.startswith('image_')}
+    merged.update((key, value) for key, value in new.items()
+                  if key.startswith('image_'))
+    return merged
+
+
+def _apply_late(
+    context: ty.Any, instance_uuid: str, late: dict[str, ty.Any]
+) -> None:
+    try:
+        watched.apply(context, instance_uuid, late)
+    except exception.InstanceNotFound:
+        LOG.info('The server was deleted before a late change reached it.',
+                 instance_uuid=instance_uuid)

@@ -1,0 +1,37 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Contexts for the databases of the cells."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import context as nova_context
+from nova import objects
+
+
+def cell0(context: ty.Any) -> ty.Any:
+    """Return the CellMapping of cell0."""
+    return objects.CellMapping.get_by_uuid(
+        context, objects.CellMapping.CELL0_UUID)
+
+
+def targeted(context: ty.Any, cell: ty.Any) -> ty.Any:
+    """Return a copy of the context that is targeted at a cell.
+
+    Unlike with ``nova.context.target_cell``, two of them can be used side by
+    side, which a move between cells needs.
+    """
+    copy = nova_context.RequestContext.from_dict(context.to_dict())
+    nova_context.set_target_cell(copy, cell)
+    return copy

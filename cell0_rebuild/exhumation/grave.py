@@ -1,0 +1,103 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The row in cell0 while its server is on the way out.
+
+It is hidden, which Nova's lists and counts honour since cross-cell resize,
+and holds everything that is needed to bury the server again. It is deleted
+when the server has been handed to a compute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as ty
+
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import exception
+from nova import objects
+from oslo_db import api as oslo_db_api
+
+from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import watched
+
+
+@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@main_db_api.pick_context_manager_writer
+def hide(context: ty.Any, instance_uuid: str) -> bool:
+    """Hide the row.
+
+    :param context: targeted at cell0.
+    :returns: False if the server is deleted or being deleted.
+    """
+    rows: int = context.session.query(models.Instance).filter_by(
+        uuid=instance_uuid, deleted=0, task_state=None,
+    ).update({'hidden': True}, synchronize_session=False)
+    return rows == 1
+
+
+@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@main_db_api.pick_context_manager_writer
+def show(context: ty.Any, instance_uuid: str) -> None:
+    """Show the row again, if it is still there."""
+    context.session.query(models.Instance).filter_by(
+        uuid=instance_uuid, deleted=0,
+    ).update({'hidden': False}, synchronize_session=False)
+
+
+@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@main_db_api.pick_context_manager_writer
+def remove(context: ty.Any, instance_uuid: str) -> None:
+    """Delete the row and all that belongs to it, for good.
+
+    A row that its owner deleted stays as Nova's delete left it.
+    """
+    with contextlib.suppress(exception.InstanceNotFound):
+        main_db_api.instance_destroy(
+            context, instance_uuid, hard_delete=True,
+            constraint=main_db_api.constraint(
+                host=main_db_api.equal_any(None)))
+
+
+def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether the owner deleted the server in cell0."""
+    try:
+        objects.Instance.get_by_uuid(context, instance_uuid, expected_attrs=[])
+    except exception.InstanceNotFound:
+        return True
+    return False
+
+
+@main_db_api.pick_context_manager_writer
+def close(
+    context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],
+    carry_over: ty.Callable[[dict[str, ty.Any]], None],
+) -> None:
+    """Carry over what was changed lately and delete the row.
+
+    The row is locked meanwhile: a change either is carried over or finds no
+    row and fails.
+
+    :param context: targeted at cell0.
+    :param baseline: what was :mod:`watched` when the server was read.
+    :param carry_over: is called with the late changes.
+    """
+    context.session.query(models.Instance).filter_by(
+        uuid=instance_uuid).with_for_update().first()
+    try:
+        buried = snapshot.read(context, instance_uuid)
+    except exception.InstanceNotFound:
+        return
+    now = watched.state(buried.instance, buried.bdms, buried.instance.tags)
+    carry_over(watched.changes(baseline, now))
+    remove(context, instance_uuid)

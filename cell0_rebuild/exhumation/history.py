@@ -1,0 +1,89 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The event list of a server that moves between cells.
+
+Nova keeps instance actions in the cell of the server and deletes them with
+it. It starts the action of a build under the name ``create``; for a rebuild
+of ours it becomes ``rebuild``.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.compute import instance_actions
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+
+
+def copy(
+    source: ty.Any, destination: ty.Any, instance_uuid: str
+) -> None:
+    """Copy actions and their events from one cell to another.
+
+    Doing it again copies nothing twice.
+
+    :param source: a context targeted at the cell to copy from.
+    :param destination: one targeted at the cell to copy to.
+    """
+    _insert(destination, instance_uuid, _read(source, instance_uuid))
+
+
+@main_db_api.pick_context_manager_writer
+def name_rebuild(context: ty.Any, instance_uuid: str) -> None:
+    """Give the action that Nova started for this request its right name.
+
+    :param context: of the request, targeted at the cell of the server.
+    """
+    context.session.query(models.InstanceAction).filter_by(
+        instance_uuid=instance_uuid, request_id=context.request_id,
+        action=instance_actions.CREATE,
+    ).update({'action': instance_actions.REBUILD})
+
+
+_Action = ty.Tuple[ty.Dict[str, ty.Any], ty.List[ty.Dict[str, ty.Any]]]
+
+
+@main_db_api.pick_context_manager_reader
+def _read(context: ty.Any, instance_uuid: str) -> list[_Action]:
+    actions = []
+    for action in context.session.query(models.InstanceAction).filter_by(
+            instance_uuid=instance_uuid).order_by(models.InstanceAction.id):
+        events = context.session.query(models.InstanceActionEvent).filter_by(
+            action_id=action.id).order_by(models.InstanceActionEvent.id)
+        actions.append((_values(action), [_values(event) for event in events]))
+    return actions
+
+
+@main_db_api.pick_context_manager_writer
+def _insert(
+    context: ty.Any, instance_uuid: str, actions: list[_Action]
+) -> None:
+    there = {(action.request_id, action.action, action.start_time)
+             for action in context.session.query(
+                 models.InstanceAction).filter_by(
+                 instance_uuid=instance_uuid)}
+    for values, events in actions:
+        if (values['request_id'], values['action'],
+                values['start_time']) in there:
+            continue
+        action = models.InstanceAction(**values)
+        action.save(context.session)
+        for event in events:
+            models.InstanceActionEvent(
+                **dict(event, action_id=action.id)).save(context.session)
+
+
+def _values(row: ty.Any) -> dict[str, ty.Any]:
+    return {column.name: getattr(row, column.name)
+            for column in row.__table__.columns if column.name != 'id'}

@@ -1,0 +1,67 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The mark that an attempt leaves on its build request.
+
+It travels as an entry of the system metadata of the build request's instance,
+where any Nova keeps it through later updates, and is taken off before the
+instance is created in a cell.
+
+The generation tells one attempt from every other. The ID of the build request
+would not do: SQLite, and MySQL after a restart, give the same ID again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from oslo_serialization import jsonutils
+
+KEY = 'cell0_rebuild'
+
+
+@dataclasses.dataclass
+class Mark:
+    """What must be known of an attempt by whoever finds its build request.
+
+    :param generation: tells this attempt from every other.
+    :param changed: the instance fields that the rebuild request changed.
+    :param baseline: what was :mod:`watched` in cell0 when it was read.
+    :param taken_by: the host of the conductor that works on it.
+    """
+
+    generation: str
+    changed: list[str]
+    baseline: dict[str, ty.Any]
+    taken_by: str | None = None
+
+    def put_on(self, instance: ty.Any) -> None:
+        """Put the mark on the instance of a build request."""
+        instance.system_metadata = dict(
+            instance.system_metadata,
+            **{KEY: jsonutils.dumps(dataclasses.asdict(self))})
+
+
+def of(instance: ty.Any) -> Mark | None:
+    """Return the mark of a build request's instance; None if it has none."""
+    if 'system_metadata' not in instance:
+        return None
+    text = instance.system_metadata.get(KEY)
+    return None if text is None else Mark(**jsonutils.loads(text))
+
+
+def take_off(instance: ty.Any) -> None:
+    """Remove the mark from an instance."""
+    metadata = dict(instance.system_metadata)
+    metadata.pop(KEY, None)
+    instance.system_metadata = metadata

@@ -1,0 +1,102 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Copy what is in cell0 into what a build request holds.
+
+The objects of a build request are made as nova-api makes them for a create
+(``compute.api.API._populate_instance_for_create`` and
+``_provision_instances``), because Nova's conductor creates rows from them.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import typing as ty
+
+from nova.compute import task_states
+from nova.compute import vm_states
+from nova.network import model as network_model
+from nova import objects
+
+LOADED = ['metadata', 'system_metadata', 'flavor', 'numa_topology',
+          'pci_requests', 'keypairs', 'trusted_certs', 'vcpu_model',
+          'device_metadata', 'resources', 'tags']
+
+# What belongs to the row in cell0, or would be taken for a host's.
+_DROPPED = frozenset((
+    'id', 'created_at', 'updated_at', 'deleted', 'deleted_at', 'hidden',
+    'cleaned', 'host', 'node', 'compute_id', 'launched_at', 'launched_on',
+    'terminated_at', 'cell_name', 'ec2_ids', 'fault', 'services', 'tags',
+    'pci_devices', 'migration_context', 'info_cache', 'security_groups'))
+
+_DROPPED_OF_BDM = frozenset((
+    'id', 'created_at', 'updated_at', 'deleted', 'deleted_at', 'instance'))
+
+
+@dataclasses.dataclass
+class Buried:
+    """A buried server as it was read from cell0.
+
+    :param instance: with all of :data:`LOADED`.
+    :param bdms: its block device mappings.
+    """
+
+    instance: ty.Any
+    bdms: ty.Any
+
+
+def read(context: ty.Any, instance_uuid: str) -> Buried:
+    """Read a buried server.
+
+    :param context: targeted at cell0.
+    :raises InstanceNotFound: if it was deleted.
+    """
+    return Buried(
+        objects.Instance.get_by_uuid(
+            context, instance_uuid, expected_attrs=LOADED),
+        objects.BlockDeviceMappingList.get_by_instance_uuid(
+            context, instance_uuid))
+
+
+def instance_to_build(buried: ty.Any) -> ty.Any:
+    """Return the instance for a build request, without its changes."""
+    instance = objects.Instance()
+    for field in buried.obj_fields:
+        if field not in _DROPPED and buried.obj_attr_is_set(field):
+            setattr(instance, field, copy.deepcopy(getattr(buried, field)))
+    instance.vm_state = vm_states.BUILDING
+    instance.task_state = task_states.SCHEDULING
+    instance.info_cache = objects.InstanceInfoCache(
+        instance_uuid=buried.uuid, network_info=network_model.NetworkInfo())
+    instance.security_groups = objects.SecurityGroupList()
+    instance.obj_reset_changes(recursive=True)
+    return instance
+
+
+def new_bdms(context: ty.Any, bdms: ty.Any) -> ty.Any:
+    """Return block device mappings that Nova creates rows from.
+
+    Nova stores only the changed fields of an object, and an object that was
+    loaded has none.
+    """
+    return objects.BlockDeviceMappingList(context, objects=[
+        objects.BlockDeviceMapping(context, **{
+            field: getattr(bdm, field) for field in bdm.fields
+            if field not in _DROPPED_OF_BDM and bdm.obj_attr_is_set(field)})
+        for bdm in bdms])
+
+
+def new_tags(tags: ty.Any, instance_uuid: str) -> ty.Any:
+    """Return tags that Nova creates rows from."""
+    return objects.TagList(objects=[
+        objects.Tag(resource_id=instance_uuid, tag=tag.tag) for tag in tags])

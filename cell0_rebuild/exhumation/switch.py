@@ -1,0 +1,237 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The API database's part of a move: one transaction each, one winner each.
+
+Where a server is, is said by its instance mapping: in cell0, in no cell (then
+it has a build request) or in a real cell. ``InstanceMapping.save`` cannot
+clear the cell of a mapping, and no method of Nova's compares before it sets,
+so the rows are changed here.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
+from nova import objects
+from oslo_db import api as oslo_db_api
+from oslo_db import exception as db_exc
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import mark
+
+_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+
+
+def to_build_request(
+    context: ty.Any, instance_uuid: str, cell0_id: int,
+    make: ty.Callable[[], ty.Any], spec: ty.Any,
+) -> ty.Any:
+    """Move a server from cell0 to a build request.
+
+    :param make: returns a new BuildRequest; called again if the transaction
+        is tried again, because an object that was created once cannot be
+        created again.
+    :param spec: its RequestSpec, saved in the same transaction if changed.
+    :returns: the build request.
+    :raises LostRace: if somebody else moved or deleted the server first.
+    """
+    try:
+        return _to_build_request(
+            context, instance_uuid, cell0_id, make, spec)
+    except db_exc.DBDuplicateEntry as error:
+        raise exceptions.LostRace(instance_uuid) from error
+
+
+@_retry
+@api_db_api.context_manager.writer
+def _to_build_request(
+    context: ty.Any, instance_uuid: str, cell0_id: int,
+    make: ty.Callable[[], ty.Any], spec: ty.Any,
+) -> ty.Any:
+    if not _set_cell(context, instance_uuid, cell0_id, None):
+        raise exceptions.LostRace(instance_uuid)
+    build_request = make()
+    build_request.create()
+    spec.obj_clone().save()
+    return build_request
+
+
+@_retry
+@api_db_api.context_manager.writer
+def back(
+    context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
+    blob: str | None,
+) -> bool:
+    """Take :func:`to_build_request` back.
+
+    :param blob: the RequestSpec as it was stored before, if it was changed.
+    :returns: False if the attempt is gone: the owner deleted the server.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is None:
+        return False
+    context.session.delete(row)
+    _set_cell(context, instance_uuid, None, cell0_id)
+    if blob is not None:
+        context.session.query(api_models.RequestSpec).filter_by(
+            instance_uuid=instance_uuid).update({'spec': blob})
+    return True
+
+
+def stored_spec(context: ty.Any, instance_uuid: str) -> str:
+    """Return the RequestSpec of a server as it is stored."""
+    row = objects.RequestSpec._get_by_instance_uuid_from_db(
+        context, instance_uuid)
+    return str(row['spec'])
+
+
+@_retry
+@api_db_api.context_manager.writer
+def take(
+    context: ty.Any, instance_uuid: str, generation: str, host: str
+) -> ty.Any:
+    """Begin to work on an attempt: only the first who comes may.
+
+    :param host: who takes it.
+    :returns: the build request; None if the attempt has ended, was taken
+        before, or the server is in a cell.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is None or _cell_of(context, instance_uuid) is not None:
+        return None
+    build_request = _build_request(context, row)
+    found = mark.of(build_request.instance)
+    if found is None or found.taken_by is not None:
+        return None
+    found.taken_by = host
+    found.put_on(build_request.instance)
+    build_request.save()
+    return build_request
+
+
+@_retry
+@api_db_api.context_manager.writer
+def refresh(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+    """Make an attempt young again.
+
+    :returns: False if it is no longer the current one.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is None or _cell_of(context, instance_uuid) is not None:
+        return False
+    row.update({'updated_at': timeutils.utcnow()})
+    return True
+
+
+@_retry
+@api_db_api.context_manager.writer
+def into_cell(
+    context: ty.Any, instance_uuid: str, generation: str, cell_id: int
+) -> bool:
+    """Map the server of an attempt to a real cell.
+
+    :returns: False if the attempt has ended or the server is in a cell.
+    """
+    if _locked_row(context, instance_uuid, generation) is None:
+        return False
+    return _set_cell(context, instance_uuid, None, cell_id)
+
+
+@_retry
+@api_db_api.context_manager.writer
+def end(context: ty.Any, instance_uuid: str, generation: str) -> ty.Any:
+    """Delete the build request of an attempt.
+
+    :returns: the build request as it was at last; None if it was gone.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is None:
+        return None
+    build_request = _build_request(context, row)
+    context.session.delete(row)
+    return build_request
+
+
+@_retry
+@api_db_api.context_manager.writer
+def to_cell0(
+    context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
+    cell_id: int | None,
+) -> bool:
+    """Move the server of an attempt back to cell0.
+
+    :param cell_id: the real cell that the server may have reached.
+    :returns: False if the server was deleted, or moved by somebody else.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is not None:
+        context.session.delete(row)
+        if _set_cell(context, instance_uuid, None, cell0_id):
+            return True
+    return cell_id is not None and _set_cell(
+        context, instance_uuid, cell_id, cell0_id)
+
+
+@api_db_api.context_manager.reader
+def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether the owner deleted a server that was on its way.
+
+    Nova deletes the build request first and marks the mapping at the end.
+    """
+    if context.session.query(api_models.BuildRequest.id).filter_by(
+            instance_uuid=instance_uuid).scalar() is not None:
+        return False
+    mapping = context.session.query(api_models.InstanceMapping).filter_by(
+        instance_uuid=instance_uuid).first()
+    return (mapping is None or mapping.cell_id is None
+            or bool(mapping.queued_for_delete))
+
+
+def _set_cell(
+    context: ty.Any, instance_uuid: str, old: int | None, new: int | None
+) -> bool:
+    deleted = api_models.InstanceMapping.queued_for_delete
+    rows: int = context.session.query(api_models.InstanceMapping).filter_by(
+        instance_uuid=instance_uuid, cell_id=old,
+    ).filter(sa.or_(deleted.is_(None), deleted.is_(False))).update(
+        {'cell_id': new}, synchronize_session=False)
+    return rows == 1
+
+
+def _cell_of(context: ty.Any, instance_uuid: str) -> int | None:
+    cell_id: int | None = context.session.query(
+        api_models.InstanceMapping.cell_id).filter_by(
+        instance_uuid=instance_uuid).scalar()
+    return cell_id
+
+
+def _locked_row(
+    context: ty.Any, instance_uuid: str, generation: str
+) -> ty.Any:
+    row = context.session.query(api_models.BuildRequest).filter_by(
+        instance_uuid=instance_uuid).with_for_update().first()
+    if row is None:
+        return None
+    found = mark.of(_build_request(context, row).instance)
+    if found is None or found.generation != generation:
+        return None
+    return row
+
+
+def _build_request(context: ty.Any, row: ty.Any) -> ty.Any:
+    return objects.BuildRequest._from_db_object(
+        context, objects.BuildRequest(), row)

@@ -1,0 +1,95 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What an owner can still change while the server is on its way.
+
+Somebody who read the server in cell0, or the build request, just before a
+step of ours may write to it just after. What was accepted must not be lost,
+so the rows are compared with what they were and the difference is applied to
+where the server is now.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import objects
+
+_FIELDS = ('display_name', 'display_description', 'hostname', 'locked',
+           'locked_by')
+
+
+def state(
+    instance: ty.Any, bdms: ty.Any = None, tags: ty.Any = None
+) -> dict[str, ty.Any]:
+    """Return what is watched, as JSON can carry it.
+
+    :param bdms: left out, their flags are not part of the state.
+    :param tags: likewise.
+    """
+    found = {field: getattr(instance, field) for field in _FIELDS}
+    found['locked_reason'] = instance.system_metadata.get('locked_reason')
+    if bdms is not None:
+        found['delete_on_termination'] = {
+            bdm.uuid: bdm.delete_on_termination for bdm in bdms}
+    if tags is not None:
+        found['tags'] = sorted(tag.tag for tag in tags)
+    return found
+
+
+def changes(
+    before: dict[str, ty.Any], after: dict[str, ty.Any]
+) -> dict[str, ty.Any]:
+    """Return what is in both states, with the new value where it differs."""
+    return {name: value for name, value in after.items()
+            if name in before and before[name] != value}
+
+
+def apply(
+    context: ty.Any, instance_uuid: str, changed: dict[str, ty.Any]
+) -> None:
+    """Write changes to the server.
+
+    :param context: targeted at the cell that the server is in.
+    :raises InstanceNotFound: if it was deleted there.
+    """
+    if not changed:
+        return
+    changed = dict(changed)
+    tags = changed.pop('tags', None)
+    flags = changed.pop('delete_on_termination', {})
+    if tags is not None:
+        objects.TagList.create(context, instance_uuid, tags)
+    if flags:
+        for bdm in objects.BlockDeviceMappingList.get_by_instance_uuid(
+                context, instance_uuid):
+            if flags.get(bdm.uuid, bdm.delete_on_termination) != (
+                    bdm.delete_on_termination):
+                bdm.delete_on_termination = flags[bdm.uuid]
+                bdm.save()
+    if changed:
+        instance = objects.Instance.get_by_uuid(
+            context, instance_uuid, expected_attrs=['system_metadata'])
+        update(instance, changed)
+        instance.save()
+
+
+def update(instance: ty.Any, changed: dict[str, ty.Any]) -> None:
+    """Set changes on an instance object, without saving it."""
+    for name, value in changed.items():
+        if name == 'locked_reason':
+            metadata = dict(instance.system_metadata, locked_reason=value)
+            if value is None:
+                del metadata['locked_reason']
+            instance.system_metadata = metadata
+        elif name in _FIELDS:
+            setattr(instance, name, value)
