@@ -1,0 +1,205 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Nova's build of a server, for one that comes out of cell0.
+
+A subclass of Nova's ComputeTaskManager, so that creates never come here. It
+overrides the steps of ``schedule_and_build_instances`` in which a rebuild
+differs: it may have become stale while the scheduler was thinking, it comes
+with a history, and if it fails the server goes back to cell0.
+"""
+
+from __future__ import annotations
+
+import copy
+import typing as ty
+
+from nova.compute import vm_states
+from nova.conductor import manager
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+
+from cell0_rebuild.conductor import claims
+from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import switch
+
+LOG = logging.getLogger(__name__)
+
+
+class _NoBuildRequest:
+    """Stands for a build request that its owner has deleted."""
+
+    def __init__(self, instance_uuid: str) -> None:
+        self._uuid = instance_uuid
+
+    def destroy(self) -> None:
+        """Say that there is none, as Nova's BuildRequest does."""
+        raise exception.BuildRequestNotFound(uuid=self._uuid)
+
+
+class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
+    """Builds the server of one attempt."""
+
+    _attempt: attempts.Attempt
+    _cell: ty.Any = None
+    _host: str | None = None
+    _over = False
+
+    def build(
+        self, context: ty.Any, attempt: attempts.Attempt,
+        request_spec: ty.Any, image: dict[str, ty.Any],
+        admin_password: str | None,
+    ) -> None:
+        """Build the server, or bury it again if that fails."""
+        copy.copy(self)._build(
+            context, attempt, request_spec, image, admin_password)
+
+    def _build(
+        self, context: ty.Any, attempt: attempts.Attempt,
+        request_spec: ty.Any, image: dict[str, ty.Any],
+        admin_password: str | None,
+    ) -> None:
+        self._attempt = attempt
+        build_request = attempt.build_request
+        try:
+            # What an earlier attempt may have left would be merged with the
+            # claim of this one.
+            self.report_client.delete_allocation_for_instance(
+                context, attempt.uuid, force=True)
+            self.schedule_and_build_instances(
+                context, [build_request], [request_spec], image,
+                admin_password, injected_files=[],
+                requested_networks=_networks(request_spec),
+                block_device_mapping=snapshot.new_bdms(
+                    context, build_request.block_device_mappings),
+                tags=snapshot.new_tags(build_request.tags, attempt.uuid))
+        except exceptions.StaleAttempt as error:
+            LOG.warning('%s', error, instance_uuid=attempt.uuid)
+        except Exception as error:
+            if not self._over:
+                LOG.exception('The rebuild failed.',
+                              instance_uuid=attempt.uuid)
+                self._bury_again(context, error, request_spec)
+        else:
+            if attempt.handed_over and not self._over:
+                attempts.finish(context, attempt, self._cell)
+        attempts.clear(context, attempt.uuid)
+
+    def _schedule_instances(
+        self, context: ty.Any, request_spec: ty.Any, *args: ty.Any,
+        **kwargs: ty.Any,
+    ) -> ty.Any:
+        """Extend Nova's: go on only if the attempt still is the current one.
+
+        :raises StaleAttempt: which Nova answers with a burial, see below.
+        """
+        hosts = super()._schedule_instances(
+            context, request_spec, *args, **kwargs)
+        self._host = hosts[0][0].service_host
+        if not attempts.is_current(
+                context, self._attempt) and not switch.is_abandoned(
+                    context, self._attempt.uuid):
+            claims.release(
+                context, self.report_client, self._attempt.uuid, hosts[0][0])
+            raise self._stale()
+        # Nova itself clears up after a server that was deleted meanwhile.
+        return hosts
+
+    def _bury_in_cell0(
+        self, context: ty.Any, request_spec: ty.Any, exc: Exception,
+        *args: ty.Any, **kwargs: ty.Any,
+    ) -> None:
+        """Replace Nova's, which creates the row that we still have."""
+        if isinstance(exc, exceptions.StaleAttempt):
+            raise exc
+        self._bury_again(context, exc, request_spec)
+
+    def _map_instance_to_cell(  # type: ignore[override]
+        self, context: ty.Any, instance: ty.Any, cell: ty.Any
+    ) -> ty.Any:
+        """Replace Nova's, which maps whatever the mapping says now.
+
+        :raises StaleAttempt: if the attempt is no longer the current one.
+        """
+        self._cell = cell
+        if not switch.into_cell(
+                context, self._attempt.uuid, self._attempt.generation,
+                cell.id) and not switch.is_abandoned(
+                    context, self._attempt.uuid):
+            attempts.remove_from_cell(context, self._attempt.uuid, cell)
+            raise self._stale()
+
+    def _delete_build_request(
+        self, context: ty.Any, build_request: ty.Any, instance: ty.Any,
+        cell: ty.Any, *args: ty.Any, **kwargs: ty.Any,
+    ) -> bool:
+        """Extend Nova's by the hand-over."""
+        if attempts.hand_over(context, self._attempt, cell):
+            return True
+        self._over = True
+        return bool(super()._delete_build_request(
+            context, _NoBuildRequest(instance.uuid), instance, cell, *args,
+            **kwargs))
+
+    def _cleanup_build_artifacts(
+        self, context: ty.Any, exc: Exception, instances: ty.Any,
+        build_requests: ty.Any, request_specs: ty.Any, *args: ty.Any,
+        **kwargs: ty.Any,
+    ) -> None:
+        """Replace Nova's, which leaves the server in a real cell.
+
+        Nova raises the exception again after it.
+        """
+        self._bury_again(context, exc, request_specs[0])
+
+    def _bury_again(
+        self, context: ty.Any, exc: Exception, request_spec: ty.Any
+    ) -> None:
+        self._over = True
+
+        def record(cctxt: ty.Any) -> None:
+            instance = objects.Instance.get_by_uuid(
+                cctxt, self._attempt.uuid, expected_attrs=[])
+            self._create_instance_action_for_cell0(cctxt, instance, exc)
+            self._set_vm_state_and_notify(
+                cctxt, instance.uuid, 'build_instances',
+                {'vm_state': vm_states.ERROR, 'task_state': None}, exc,
+                request_spec)
+
+        self.report_client.delete_allocation_for_instance(
+            context, self._attempt.uuid, force=True)
+        attempts.bury_again(
+            context, self._attempt, self._cell or self._cell_of_host(context),
+            record)
+
+    def _cell_of_host(self, context: ty.Any) -> ty.Any:
+        """Return the cell in which Nova may have created the server."""
+        if self._host is None:
+            return None
+        try:
+            return objects.HostMapping.get_by_host(
+                context, self._host).cell_mapping
+        except exception.HostMappingNotFound:
+            return None
+
+    def _stale(self) -> exceptions.StaleAttempt:
+        return exceptions.StaleAttempt(
+            self._attempt.uuid, self._attempt.generation)
+
+
+def _networks(request_spec: ty.Any) -> ty.Any:
+    if 'requested_networks' in request_spec:
+        return request_spec.requested_networks
+    return None

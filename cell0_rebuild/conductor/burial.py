@@ -1,0 +1,81 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Keep, when a server is buried, what Nova forgets of the create request."""
+
+from __future__ import annotations
+
+import contextvars
+import typing as ty
+
+from oslo_log import log as logging
+
+from cell0_rebuild import objects as our_objects
+
+LOG = logging.getLogger(__name__)
+
+_kept: contextvars.ContextVar[our_objects.Kept | None] = (
+    contextvars.ContextVar('cell0_rebuild_kept', default=None))
+
+
+def schedule_and_build_instances(
+    wrapped: ty.Callable[..., None], manager: ty.Any, args: ty.Any,
+    kwargs: ty.Any,
+) -> None:
+    """Wrap ``ComputeTaskManager.schedule_and_build_instances``.
+
+    It has what a burial inside it, which knows who is buried, is not given.
+    """
+    token = _kept.set(_to_keep(*args, **kwargs))
+    try:
+        wrapped(*args, **kwargs)
+    finally:
+        _kept.reset(token)
+
+
+def bury_in_cell0(
+    wrapped: ty.Callable[..., None], manager: ty.Any, args: ty.Any,
+    kwargs: ty.Any,
+) -> None:
+    """Wrap ``ComputeTaskManager._bury_in_cell0``.
+
+    What is kept is stored before the server can be seen in cell0. Failing to
+    keep it must not fail the burial.
+    """
+    kept = _kept.get()
+    if kept is not None:
+        context, uuids = _who(*args, **kwargs)
+        try:
+            our_objects.keep(context, dict.fromkeys(uuids, kept))
+        except Exception:
+            LOG.exception(
+                'The requested networks of servers %s could not be kept. They '
+                'are buried and cannot be rebuilt from cell0.',
+                ', '.join(uuids))
+    wrapped(*args, **kwargs)
+
+
+def _to_keep(
+    context: ty.Any, build_requests: ty.Any, request_specs: ty.Any,
+    image: ty.Any, admin_password: ty.Any, injected_files: ty.Any,
+    requested_networks: ty.Any, block_device_mapping: ty.Any,
+    tags: ty.Any = None,
+) -> our_objects.Kept:
+    return our_objects.Kept(requested_networks)
+
+
+def _who(
+    context: ty.Any, request_spec: ty.Any, exc: ty.Any,
+    build_requests: ty.Any = None, instances: ty.Any = None,
+    block_device_mapping: ty.Any = None, tags: ty.Any = None,
+) -> tuple[ty.Any, list[str]]:
+    return context, [request.instance_uuid for request in build_requests or ()]

@@ -1,0 +1,83 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a rebuild that became stale has claimed in Placement.
+
+A claim for a server that has allocations already is merged with them (see
+``nova.scheduler.client.report.SchedulerReportClient.claim_resources``), so
+the claim of a stale attempt may stand beside that of the live server.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+import tenacity
+
+from cell0_rebuild.exhumation import cells
+
+LOG = logging.getLogger(__name__)
+
+# A newer attempt tells within this time where the server lives, seconds.
+_PATIENCE = 60
+
+
+def release(
+    context: ty.Any, report_client: ty.Any, instance_uuid: str,
+    selection: ty.Any,
+) -> None:
+    """Release what a stale attempt has claimed, and nothing else.
+
+    :param selection: the host that the scheduler claimed on.
+    """
+    where = _settled(context, instance_uuid)
+    if where is None:
+        LOG.warning(
+            'A rebuild that became stale has claimed resources on host '
+            '%(host)s. They stay in Placement: it is not known yet where the '
+            'server goes. "nova-manage placement audit" finds them.',
+            {'host': selection.service_host}, instance_uuid=instance_uuid)
+    elif where.is_cell0():
+        report_client.delete_allocation_for_instance(
+            context, instance_uuid, force=True)
+    elif _node(context, where, instance_uuid) != selection.nodename:
+        report_client.remove_provider_tree_from_instance_allocation(
+            context, instance_uuid, selection.compute_node_uuid)
+
+
+def _settled(context: ty.Any, instance_uuid: str) -> ty.Any:
+    """Wait for a newer attempt and return the cell of the server."""
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda cell: cell is None),
+        stop=tenacity.stop_after_delay(_PATIENCE),
+        wait=tenacity.wait_fixed(1),
+        retry_error_callback=lambda state: None,
+    )(_cell, context, instance_uuid)
+
+
+def _cell(context: ty.Any, instance_uuid: str) -> ty.Any:
+    return objects.InstanceMapping.get_by_instance_uuid(
+        context, instance_uuid).cell_mapping
+
+
+def _node(context: ty.Any, cell: ty.Any, instance_uuid: str) -> str | None:
+    """Return the node that the server lives on, None if it has none."""
+    try:
+        node: str | None = objects.Instance.get_by_uuid(
+            cells.targeted(context, cell), instance_uuid,
+            expected_attrs=[]).node
+    except exception.InstanceNotFound:
+        return None
+    return node

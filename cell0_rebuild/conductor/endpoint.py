@@ -1,0 +1,61 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Server side of the RPC API that rebuilds buried servers."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from oslo_config import cfg
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from cell0_rebuild.conductor import builder
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild import rpcapi
+
+LOG = logging.getLogger(__name__)
+
+
+class RebuildEndpoint:
+    """Server side of the RPC API; see :class:`rpcapi.RebuildAPI`."""
+
+    target = messaging.Target(
+        namespace=rpcapi.NAMESPACE, version=rpcapi.VERSION)
+
+    def __init__(self) -> None:
+        self._builder = builder.Builder()
+
+    def ping(self, context: ty.Any) -> bool:
+        """Tell that a conductor is there that can rebuild buried servers."""
+        return True
+
+    def rebuild_instance_in_cell0(
+        self, context: ty.Any, instance_uuid: str, generation: str,
+        request_spec: ty.Any, image: dict[str, ty.Any],
+        admin_password: str | None,
+    ) -> None:
+        """Build a server that nova-api has moved out of cell0.
+
+        A message whose attempt has ended, or that came before, does nothing.
+        """
+        attempt = attempts.begin(
+            context, instance_uuid, generation, cfg.CONF.host)
+        if attempt is None:
+            LOG.info('Rebuild attempt %s has ended already.', generation,
+                     instance_uuid=instance_uuid)
+            return
+        LOG.info('Rebuilding the server that was buried in cell0.',
+                 instance_uuid=instance_uuid)
+        self._builder.build(
+            context, attempt, request_spec, image, admin_password)

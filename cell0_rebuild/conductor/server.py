@@ -1,0 +1,60 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The RPC server that listens for rebuilds in each conductor worker."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.objects import base as objects_base
+from nova import rpc
+from oslo_config import cfg
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from cell0_rebuild.conductor import endpoint
+from cell0_rebuild import rpcapi
+
+LOG = logging.getLogger(__name__)
+
+_BINARY = 'nova-conductor'
+_ATTRIBUTE = '_cell0_rebuild_server'
+
+
+def start(
+    wrapped: ty.Callable[..., None], service: ty.Any, args: ty.Any,
+    kwargs: ty.Any,
+) -> None:
+    """Wrap ``Service.start``: a conductor listens to our topic too."""
+    wrapped(*args, **kwargs)
+    if service.binary != _BINARY:
+        return
+    target = messaging.Target(topic=rpcapi.TOPIC, server=cfg.CONF.host)
+    server = rpc.get_server(
+        target, [endpoint.RebuildEndpoint()],
+        objects_base.NovaObjectSerializer())
+    server.start()
+    setattr(service, _ATTRIBUTE, server)
+    LOG.info('Listening for rebuilds of servers that are buried in cell0.')
+
+
+def stop(
+    wrapped: ty.Callable[..., None], service: ty.Any, args: ty.Any,
+    kwargs: ty.Any,
+) -> None:
+    """Wrap ``Service.stop``: rebuilds in progress end before the rest."""
+    server = vars(service).pop(_ATTRIBUTE, None)
+    if server is not None:
+        server.stop()
+        server.wait()
+    wrapped(*args, **kwargs)

@@ -1,0 +1,35 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Extension ``conductor``: the RPC endpoint, and burials that forget nothing.
+
+Nothing of Nova is imported here: wrappers are looked up when the module that
+they patch has been imported.
+"""
+
+from __future__ import annotations
+
+from cell0_rebuild import internals
+from cell0_rebuild import patching
+
+_WRAPPERS = 'cell0_rebuild.conductor'
+
+PATCHES = (
+    patching.Patch(internals.SERVICE_START, f'{_WRAPPERS}.server:start'),
+    patching.Patch(internals.SERVICE_STOP, f'{_WRAPPERS}.server:stop'),
+    patching.Patch(
+        internals.SCHEDULE_AND_BUILD,
+        f'{_WRAPPERS}.burial:schedule_and_build_instances'),
+    patching.Patch(
+        internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
+    *(patching.Reliance(target) for target in internals.BUILD_STEPS),
+)

@@ -1,0 +1,85 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Client side of the RPC API that rebuilds buried servers."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.objects import base as objects_base
+from nova import rpc
+from oslo_config import cfg
+import oslo_messaging as messaging
+
+from cell0_rebuild import exceptions
+
+TOPIC = 'cell0_rebuild'
+NAMESPACE = 'cell0_rebuild'
+VERSION = '1.0'
+
+
+class RebuildAPI:
+    """Client side of the RPC API that rebuilds buried servers.
+
+    It has a topic of its own, which only conductors with this package
+    consume: a message can reach none that does not know it.
+
+    API version history:
+
+    * 1.0 - Initial version, ping() and rebuild_instance_in_cell0().
+    """
+
+    def __init__(self) -> None:
+        self._client = rpc.get_client(
+            messaging.Target(
+                topic=TOPIC, namespace=NAMESPACE, version=VERSION),
+            serializer=objects_base.NovaObjectSerializer())
+        # A broker that knows no consumer of the topic says so at once,
+        # instead of dropping the message.
+        self._options = messaging.TransportOptions(at_least_once=True)
+
+    def ping(self, context: ty.Any) -> None:
+        """Make sure that there is a conductor for the cast that follows.
+
+        :raises NoConductor: if none answers within
+            ``[cell0_rebuild] probe_timeout`` seconds.
+        """
+        client = self._client.prepare(
+            timeout=cfg.CONF.cell0_rebuild.probe_timeout,
+            transport_options=self._options)
+        try:
+            client.call(context, 'ping')
+        except (messaging.MessagingTimeout,
+                messaging.MessageDeliveryFailure,
+                messaging.MessageUndeliverable,
+                messaging.RemoteError,
+                messaging.UnsupportedVersion) as error:
+            raise exceptions.NoConductor(str(error)) from error
+
+    def rebuild_instance_in_cell0(
+        self, context: ty.Any, instance_uuid: str, generation: str,
+        request_spec: ty.Any, image: dict[str, ty.Any],
+        admin_password: str | None,
+    ) -> None:
+        """Ask a conductor to rebuild a server (cast).
+
+        :param instance_uuid: the server, which has a build request.
+        :param generation: of the attempt.
+        :param request_spec: complete, as for a create.
+        :param image: the image, as Nova's image API gives it.
+        """
+        self._client.prepare(transport_options=self._options).cast(
+            context, 'rebuild_instance_in_cell0',
+            instance_uuid=instance_uuid, generation=generation,
+            request_spec=request_spec, image=image,
+            admin_password=admin_password)
