@@ -1,0 +1,101 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a rebuild request changes on a server, as Nova's own rebuild does it.
+
+The source is ``nova.compute.api.API.rebuild``.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import exception
+from nova import objects
+from nova import utils
+
+from cell0_rebuild.api import image as images
+from cell0_rebuild.api import volumes
+
+
+def apply(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    image: images.Image, changes: dict[str, ty.Any],
+) -> None:
+    """Set on the instance to build what the request changes.
+
+    :param context: of the server's owner.
+    :param changes: the keyword arguments of ``API.rebuild``.
+    :raises KeypairNotFound: and whatever Nova's rebuild raises for them.
+    """
+    changes = dict(changes)
+    changes.pop('preserve_ephemeral', None)  # there is nothing to preserve
+    if 'key_name' in changes:
+        _set_key(context, instance, changes.pop('key_name'))
+    if 'trusted_certs' in changes:
+        _set_trusted_certs(
+            compute_api, context, instance, bdms,
+            changes.pop('trusted_certs'))
+    disk_config = changes.pop('auto_disk_config', None)
+    compute_api._check_auto_disk_config(
+        image=image.meta, auto_disk_config=disk_config)
+    if image.is_new:
+        _set_image(compute_api, context, instance, image, disk_config)
+    elif disk_config is not None:
+        instance.auto_disk_config = disk_config
+    for name, value in changes.items():
+        setattr(instance, name, value)
+
+
+def _set_key(context: ty.Any, instance: ty.Any, key_name: str | None) -> None:
+    keys = []
+    if key_name:
+        keys = [objects.KeyPair.get_by_name(
+            context, instance.user_id, key_name)]
+    instance.key_name = keys[0].name if keys else None
+    instance.key_data = keys[0].public_key if keys else None
+    instance.keypairs = objects.KeyPairList(objects=keys)
+
+
+def _set_trusted_certs(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    ids: list[str] | None,
+) -> None:
+    certs = compute_api._retrieve_trusted_certs_object(
+        context, ids, rebuild=True)
+    if certs is not None and volumes.is_volume_backed(bdms):
+        raise exception.CertificateValidationFailed(
+            message='Image certificate validation is not supported for '
+                    'volume-backed servers.')
+    instance.trusted_certs = certs
+
+
+def _set_image(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any,
+    image: images.Image, disk_config: bool | None,
+) -> None:
+    kernel_id, ramdisk_id = compute_api._handle_kernel_and_ramdisk(
+        context, None, None, image.meta)
+    instance.image_ref = image.id
+    instance.kernel_id = kernel_id or ''
+    instance.ramdisk_id = ramdisk_id or ''
+    properties = compute_api._inherit_properties_from_image(
+        image.meta, disk_config)
+    for name, value in properties.items():
+        setattr(instance, name, value)
+    metadata = {
+        key: value for key, value in instance.system_metadata.items()
+        if not key.startswith(utils.SM_IMAGE_PROP_PREFIX)}
+    metadata.update(utils.get_system_metadata_from_image(
+        image.meta, instance.flavor))
+    metadata['image_base_image_ref'] = image.id
+    instance.system_metadata = metadata

@@ -1,0 +1,100 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The image of a server that is rebuilt."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from nova import block_device
+from nova import exception
+import webob.exc
+
+from cell0_rebuild.api import volumes
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    """The image to build a server from.
+
+    :param id: None if a volume-backed server's volume has none.
+    :param meta: as Nova's image API, or the volume, describes it.
+    :param is_new: the server had another one.
+    """
+
+    id: str | None
+    meta: dict[str, ty.Any]
+    is_new: bool
+
+
+def current(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any
+) -> str:
+    """Return the ID of the image that a server has.
+
+    :raises HTTPBadRequest: if it has none.
+    """
+    image_id = instance.image_ref
+    if volumes.is_volume_backed(bdms):
+        image_id = _of_root_volume(compute_api, context, bdms)
+    if not image_id:
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'Server {instance.uuid} has no image to keep; name '
+                        f'one as imageRef.')
+    return str(image_id)
+
+
+def for_build(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    image_href: str | None,
+) -> Image:
+    """Return the image that a buried server is built from.
+
+    :param image_href: the image that the request names; None keeps the
+        server's.
+    :raises ImageNotFound: if there is none such.
+    :raises ImageUnacceptable: if a volume-backed server would get another.
+    """
+    if not volumes.is_volume_backed(bdms):
+        image_id, meta = compute_api._get_image(
+            context, image_href or instance.image_ref)
+        return Image(image_id, meta, image_id != instance.image_ref)
+    if image_href is not None and image_href != _of_root_volume(
+            compute_api, context, bdms):
+        raise exception.ImageUnacceptable(
+            image_id=image_href,
+            reason='a volume-backed server that is buried in cell0 keeps its '
+                   'image; rebuild it with that one, or with none')
+    return Image(None, block_device.get_bdm_image_metadata(
+        context, compute_api.image_api, compute_api.volume_api, bdms,
+        legacy_bdm=False), False)
+
+
+def _of_root_volume(
+    compute_api: ty.Any, context: ty.Any, bdms: ty.Any
+) -> str | None:
+    """Return the ID of the image of the root volume, also of one to come."""
+    root = bdms.root_bdm()
+    if root.image_id:
+        return str(root.image_id)
+    volume_id = root.volume_id
+    if volume_id is None and root.snapshot_id:
+        volume_id = compute_api.volume_api.get_snapshot(
+            context, root.snapshot_id)['volume_id']
+    if volume_id is None:
+        return None
+    volume = compute_api.volume_api.get(context, volume_id)
+    image_id: str | None = volume.get('volume_image_metadata', {}).get(
+        'image_id')
+    return image_id

@@ -1,0 +1,31 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""In whose name a buried server is rebuilt."""
+
+from __future__ import annotations
+
+import copy
+import typing as ty
+
+
+def context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
+    """Return the caller's context in the name of the server's owner.
+
+    Networks, quota and keys are those of the server's project and user, also
+    when an operator's service rebuilds other people's servers. The caller's
+    token stays: it is what Neutron and Cinder authorize.
+    """
+    owner = copy.copy(context)
+    owner.project_id = instance.project_id
+    owner.user_id = instance.user_id
+    return owner

@@ -1,0 +1,62 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The quota check of a rebuild.
+
+A buried server is counted already as far as Nova counts servers in cell0, so
+each way of counting needs another difference.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import exception
+from nova.limit import placement as placement_limits
+from nova.limit import utils as limit_utils
+from nova import objects
+from oslo_config import cfg
+from oslo_limit import exception as limit_exceptions
+import webob.exc
+
+
+def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
+    """Check that the quota of the owner allows the rebuild.
+
+    :param request_spec: complete, as for a create.
+    :raises HTTPForbidden: if it does not.
+    """
+    try:
+        if limit_utils.use_unified_limits():
+            placement_limits.enforce_num_instances_and_resources(
+                context, instance.project_id, request_spec, 1, 1,
+                delta_updates={'servers': 0})
+        else:
+            _check_counts(context, instance)
+    except (exception.OverQuota, limit_exceptions.ProjectOverLimit) as error:
+        raise webob.exc.HTTPForbidden(explanation=str(error)) from error
+
+
+def _check_counts(context: ty.Any, instance: ty.Any) -> None:
+    project_id, user_id = instance.project_id, instance.user_id
+    deltas = {'instances': 0, 'cores': 0, 'ram': 0}
+    if cfg.CONF.quota.count_usage_from_placement:
+        # A buried server has no allocations.
+        deltas.update(cores=instance.flavor.vcpus,
+                      ram=instance.flavor.memory_mb)
+    # Counting per user is for users who have a quota of their own.
+    limits = objects.Quotas.get_all_by_project_and_user(
+        context, project_id, user_id)
+    counted_user = user_id if set(limits) & set(deltas) else None
+    objects.Quotas.check_deltas(
+        context, deltas, project_id, user_id=counted_user,
+        check_project_id=project_id, check_user_id=counted_user)

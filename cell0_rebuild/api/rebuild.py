@@ -1,0 +1,210 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""``API.rebuild`` for servers that are buried in cell0.
+
+Everything is validated before anything is changed; Nova's own rebuild is
+called, untouched, for every other server.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from nova.compute import api as nova_compute_api
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_config import cfg
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from cell0_rebuild.api import changes as request_changes
+from cell0_rebuild.api import image as images
+from cell0_rebuild.api import microversion
+from cell0_rebuild.api import owner
+from cell0_rebuild.api import quota
+from cell0_rebuild.api import refusals
+from cell0_rebuild.api import request
+from cell0_rebuild.api import volumes
+from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild import rpcapi
+
+LOG = logging.getLogger(__name__)
+
+
+def rebuild(
+    wrapped: ty.Callable[..., None], compute_api: ty.Any, args: ty.Any,
+    kwargs: ty.Any,
+) -> None:
+    """Wrap ``API.rebuild``."""
+    _rebuild(wrapped, compute_api, *args, **kwargs)
+
+
+def _rebuild(
+    wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
+    instance: ty.Any, image_href: str | None, *args: ty.Any,
+    **kwargs: ty.Any,
+) -> None:
+    gate = microversion.gate()
+    if gate.keeps_image:
+        image_href = None
+    if gate.is_open and (mapping := _buried(context, instance)) is not None:
+        _exhume(compute_api, context, instance, mapping, image_href, *args,
+                **kwargs)
+        return
+    if image_href is None:
+        image_href = images.current(
+            compute_api, context, instance,
+            objects.BlockDeviceMappingList.get_by_instance_uuid(
+                context, instance.uuid))
+    wrapped(context, instance, image_href, *args, **kwargs)
+
+
+def _buried(context: ty.Any, instance: ty.Any) -> ty.Any:
+    """Return the mapping of a buried server; None for any other."""
+    if (instance.launched_at is not None or instance.host is not None
+            or instance.task_state is not None
+            or instance.vm_state not in cfg.CONF.cell0_rebuild.vm_states):
+        return None
+    mapping = objects.InstanceMapping.get_by_instance_uuid(
+        context, instance.uuid)
+    if mapping.cell_mapping is None or not mapping.cell_mapping.is_cell0():
+        return None
+    return mapping
+
+
+@dataclasses.dataclass
+class _Plan:
+    """A rebuild that has been validated.
+
+    :param buried: the server as it is in cell0.
+    :param instance: the instance to build.
+    :param spec: its RequestSpec, complete.
+    :param image: the image to build from.
+    """
+
+    buried: snapshot.Buried
+    instance: ty.Any
+    spec: ty.Any
+    image: images.Image
+
+
+def _exhume(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, mapping: ty.Any,
+    image_href: str | None, admin_password: str,
+    files_to_inject: ty.Any = None, reimage_boot_volume: bool = False,
+    **changes: ty.Any,
+) -> None:
+    unlocked = nova_compute_api.check_instance_lock(
+        lambda self, context, instance: None)
+    unlocked(compute_api, context, instance)
+    if files_to_inject:
+        refusals.conflict(
+            f'Server {instance.uuid} is buried in cell0; a rebuild from there '
+            f'cannot inject personality files. Use user_data.')
+    with refusals.translated():
+        plan = _validate(
+            compute_api, context, instance.uuid, image_href, changes)
+    conductor = rpcapi.RebuildAPI()
+    _probe(conductor, context, instance)
+    _move(conductor, context, plan, mapping, admin_password)
+
+
+def _validate(
+    compute_api: ty.Any, context: ty.Any, uuid: str, image_href: str | None,
+    changes: dict[str, ty.Any],
+) -> _Plan:
+    """Check all that can be checked; nothing is changed.
+
+    :param context: the caller's, targeted at cell0.
+    """
+    buried = snapshot.read(context, uuid)
+    spec = _request_spec(context, buried.instance)
+    owners = owner.context_of(context, buried.instance)
+    image = images.for_build(
+        compute_api, context, buried.instance, buried.bdms, image_href)
+    compute_api._check_image_arch(image=image.meta)
+    instance = snapshot.instance_to_build(buried.instance)
+    request_changes.apply(
+        compute_api, owners, instance, buried.bdms, image, changes)
+    compute_api._checks_for_create_and_rebuild(
+        owners, image.id, image.meta, instance.flavor,
+        changes.get('metadata', {}), [], buried.bdms.root_bdm(),
+        objects.service.get_minimum_version_all_cells(
+            context, ['nova-compute']))
+    volumes.check(compute_api, context, buried.instance, buried.bdms)
+    request.renew(compute_api, owners, instance, spec, image)
+    quota.check(owners, instance, spec)
+    return _Plan(buried, instance, spec, image)
+
+
+def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
+    try:
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            context, instance.uuid)
+    except exception.RequestSpecNotFound:
+        refusals.conflict(
+            f'Server {instance.uuid} has no request spec, without which it '
+            f'cannot be scheduled. Delete it and create it again.')
+    if spec.kept is None:
+        refusals.conflict(
+            f'The requested networks of server {instance.uuid} are unknown: '
+            f'it was buried by a nova-conductor without cell0-rebuild. It '
+            f'cannot be rebuilt from cell0. Delete it and create it again.')
+    return spec
+
+
+def _probe(
+    conductor: rpcapi.RebuildAPI, context: ty.Any, instance: ty.Any
+) -> None:
+    try:
+        conductor.ping(context)
+    except exceptions.NoConductor as error:
+        LOG.warning('No nova-conductor with cell0-rebuild answers: %s', error,
+                    instance=instance)
+        refusals.conflict(
+            f'Server {instance.uuid} is buried in cell0, and no '
+            f'nova-conductor that can rebuild it from there answers. Nothing '
+            f'was changed. Try again later; operators: enable cell0-rebuild '
+            f'in the conductors that nova-api talks to.')
+
+
+def _move(
+    conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan,
+    mapping: ty.Any, admin_password: str,
+) -> None:
+    uuid = plan.instance.uuid
+    try:
+        exhumed = attempts.exhume(
+            context, plan.buried, plan.instance,
+            snapshot.new_bdms(context, plan.buried.bdms), plan.spec, mapping)
+    except exceptions.LostRace:
+        refusals.conflict(
+            f'Server {uuid} was rebuilt, deleted or changed by another '
+            f'request at the same time. Look at it and try again.')
+    # The server is in no cell now; what comes must not look into cell0.
+    nova_context.set_target_cell(context, None)
+    try:
+        conductor.rebuild_instance_in_cell0(
+            context, uuid, exhumed.generation, plan.spec, plan.image.meta,
+            admin_password)
+    except messaging.MessagingException as error:
+        LOG.error('The rebuild could not be handed to a conductor: %s', error,
+                  instance_uuid=uuid)
+        attempts.withdraw(context, uuid, exhumed)
+        refusals.conflict(
+            f'Server {uuid} could not be handed to a nova-conductor. It is '
+            f'buried in cell0 as before. Try again later.')

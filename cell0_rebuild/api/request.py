@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a server asks the scheduler for, made anew as a create makes it.
+
+A RequestSpec is stored without what belongs to one request: the ports'
+resource requests, PCI requests for ports, accelerators. The source is
+``nova.compute.api.API._validate_and_build_base_options`` and
+``_provision_instances``.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.accelerator import cyborg
+from nova import exception
+from nova import objects
+from nova.pci import request as pci_request
+from nova.virt import hardware
+
+from cell0_rebuild.api import image as images
+
+# Fields that a create sends with the RequestSpec and Nova does not store.
+_NOT_STORED = ('requested_resources', 'request_level_params',
+               'network_metadata', 'requested_networks')
+
+
+def renew(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any,
+    spec: ty.Any, image: images.Image,
+) -> None:
+    """Complete the RequestSpec, and the instance with it.
+
+    Afterwards only stored fields that differ are marked as changed.
+
+    :param context: of the server's owner.
+    :param instance: the instance to build, with its changes.
+    :param spec: the stored RequestSpec, which keeps the networks.
+    :raises PortLimitExceeded: and whatever Nova's create raises for networks
+        and ports.
+    """
+    networks = spec.kept.requested_networks
+    if compute_api._check_requested_networks(context, networks, 1) < 1:
+        raise exception.PortLimitExceeded()
+    image_meta = objects.ImageMeta.from_dict(image.meta)
+    if image.is_new:
+        spec.image = image_meta
+        instance.numa_topology = spec.numa_topology = (
+            hardware.numa_get_constraints(instance.flavor, image_meta))
+    _renew_resources(compute_api, context, instance, spec, image_meta)
+    _renew_accelerators(context, instance, spec)
+    if hasattr(spec, 'generate_request_groups_from_pci_requests'):
+        spec.generate_request_groups_from_pci_requests()
+    spec.obj_reset_changes([
+        field for field in _NOT_STORED if spec.obj_attr_is_set(field)])
+
+
+def _renew_resources(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
+    image_meta: ty.Any,
+) -> None:
+    policy = hardware.get_pci_numa_policy_constraint(
+        instance.flavor, image_meta)
+    pci_requests = pci_request.get_pci_requests_from_flavor(
+        instance.flavor, affinity_policy=policy)
+    metadata, resources, parameters = (
+        compute_api.network_api.create_resource_requests(
+            context, spec.kept.requested_networks, pci_requests,
+            affinity_policy=policy))
+    if pci_requests.requests:
+        instance.pci_requests = spec.pci_requests = pci_requests
+    if metadata:
+        spec.network_metadata = metadata
+    spec.requested_resources = list(resources)
+    spec.request_level_params = parameters or objects.RequestLevelParams()
+
+
+def _renew_accelerators(
+    context: ty.Any, instance: ty.Any, spec: ty.Any
+) -> None:
+    profile = instance.flavor.extra_specs.get('accel:device_profile')
+    if profile:
+        spec.requested_resources.extend(
+            cyborg.get_device_profile_request_groups(context, profile))

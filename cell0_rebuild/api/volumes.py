@@ -1,0 +1,65 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The volumes of a buried server, before it is rebuilt."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import exception
+import webob.exc
+
+from cell0_rebuild.api import refusals
+
+
+def check(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any
+) -> None:
+    """Check that the volumes are still there and reserved for the server.
+
+    :param context: the caller's.
+    :raises HTTPBadRequest: if a volume or its attachment is gone.
+    :raises HTTPConflict: if a volume would be made in the wrong project.
+    """
+    for bdm in bdms:
+        if not bdm.is_volume:
+            continue
+        if bdm.volume_id:
+            _check_attached(compute_api.volume_api, context, bdm)
+        elif context.project_id != instance.project_id:
+            refusals.conflict(
+                f'Server {instance.uuid} gets a new volume when it is built, '
+                f'and it would be made in your project instead of project '
+                f'{instance.project_id}. Have a user of that project rebuild '
+                f'it.')
+
+
+def _check_attached(volume_api: ty.Any, context: ty.Any, bdm: ty.Any) -> None:
+    try:
+        volume = volume_api.get(context, bdm.volume_id)
+        if bdm.attachment_id:
+            volume_api.attachment_get(context, bdm.attachment_id)
+    except (exception.VolumeNotFound,
+            exception.VolumeAttachmentNotFound) as error:
+        raise webob.exc.HTTPBadRequest(
+            explanation=error.format_message()) from error
+    if volume['status'] == 'error':
+        refusals.conflict(
+            f'Volume {bdm.volume_id} is in status error. Mend it (for '
+            f'example with "openstack volume set --state") and try again.')
+
+
+def is_volume_backed(bdms: ty.Any) -> bool:
+    """Tell whether the server boots from a volume."""
+    root = bdms.root_bdm()
+    return root is not None and bool(root.is_volume)

@@ -1,0 +1,39 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Extension ``api``: one microversion, and the rebuild of buried servers.
+
+Nothing of Nova is imported here: wrappers are looked up when the module that
+they patch has been imported.
+"""
+
+from __future__ import annotations
+
+from cell0_rebuild import internals
+from cell0_rebuild import patching
+
+_WRAPPERS = 'cell0_rebuild.api'
+
+PATCHES = (
+    patching.Patch(
+        internals.SET_API_VERSION,
+        f'{_WRAPPERS}.microversion:set_api_version_request'),
+    patching.ItemPatch(
+        internals.VERSIONS, f'{_WRAPPERS}.numbers:added'),
+    patching.Patch(
+        internals.REBUILD_ACTION, f'{_WRAPPERS}.microversion:rebuild_action'),
+    patching.Patch(internals.REBUILD, f'{_WRAPPERS}.rebuild:rebuild'),
+    patching.Patch(
+        internals.DELETE_WHILE_BOOTING,
+        f'{_WRAPPERS}.delete:delete_while_booting'),
+    *(patching.Reliance(target) for target in internals.CHECKS),
+)
