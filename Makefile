@@ -1,0 +1,39 @@
+# The commands of the project; "make help" lists them.
+
+VENV ?= .venv
+ARGS ?=
+
+.PHONY: system-packages help environment demo test unit functional integration check clean
+
+help:
+	@echo "make demo         tell the story on a whole Nova in one process"
+	@echo "make test         all tests, in their own environment"
+	@echo "make unit         the unit tests"
+	@echo "make functional   the tests on Nova with its functional fixtures"
+	@echo "make integration  the tests on real processes, broker and database"
+	@echo "make check        lint and types"
+	@echo "make clean        remove what these made"
+
+environment:
+	@tools/environment.sh $(VENV)
+
+demo: environment
+	@$(VENV)/bin/python -W ignore tools/demo.py $(ARGS)
+
+test: environment
+	@tools/install_system_packages.sh
+	@$(VENV)/bin/python tools/run_tests.py unit functional integration $(ARGS)
+
+integration: system-packages
+
+system-packages:
+	@tools/install_system_packages.sh
+
+unit functional integration: environment
+	@$(VENV)/bin/python tools/run_tests.py $@ $(ARGS)
+
+check: environment
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh
+
+clean:
+	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache

@@ -1,0 +1,153 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Run the named suites under stestr, with a progress display and a summary.
+
+Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
+
+A suite is a folder of tests/; PATTERN selects tests by regular expression.
+"""
+
+import dataclasses
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from rich import console
+from rich import progress
+import subunit
+import testtools
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OUT = console.Console(soft_wrap=True)
+
+
+@dataclasses.dataclass
+class Counts:
+    """How the tests of a suite ended."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other):
+        return Counts(self.passed + other.passed, self.failed + other.failed,
+                      self.skipped + other.skipped)
+
+    def __str__(self):
+        return (f'{self.passed} passed, {self.failed} failed, '
+                f'{self.skipped} skipped')
+
+
+class Report:
+    """Shows what a suite is doing and counts how its tests end."""
+
+    def __init__(self, suite, total, bar):
+        self.counts = Counts()
+        self._bar = bar
+        self._task = bar.add_task(suite, total=total, counts=str(self.counts))
+
+    def __call__(self, test):
+        if test['status'] == 'exists':
+            return
+        name = test['id']
+        if test['status'] in ('success', 'xfail'):
+            self.counts.passed += 1
+        elif test['status'] == 'skip':
+            self.counts.skipped += 1
+            reason = test['details'].get('reason')
+            OUT.print(f'skipped {name}: {reason.as_text() if reason else ""}',
+                      markup=False)
+        else:
+            self.counts.failed += 1
+            OUT.print(f'FAILED  {name}', style='red', markup=False)
+            for key, detail in test['details'].items():
+                if 'traceback' in key:
+                    OUT.print(detail.as_text(), markup=False)
+        self._bar.update(self._task, advance=1, counts=str(self.counts))
+
+
+def listed(suite, pattern):
+    """Return how many tests a suite has."""
+    results = ROOT / '.state' / suite
+    if not (results / '.stestr').exists():
+        results.mkdir(parents=True, exist_ok=True)
+        subprocess.run(stestr('init', suite, ''), cwd=ROOT, check=True)
+    found = subprocess.run(
+        stestr('list', suite, pattern), cwd=ROOT, capture_output=True,
+        text=True, check=False)
+    if found.returncode:
+        OUT.print(found.stdout + found.stderr, markup=False)
+        sys.exit(f'the tests of the suite {suite} cannot be loaded')
+    return len([line for line in found.stdout.splitlines()
+                if line.startswith('tests.')])
+
+
+def stestr(command, suite, pattern, *options):
+    """Return the command line of stestr for a suite."""
+    return [str(pathlib.Path(sys.executable).parent / 'stestr'),
+            '--test-path', f'./tests/{suite}', '--top-dir', '.',
+            '--repo-url', f'.state/{suite}', command, *options,
+            *([pattern] if pattern else [])]
+
+
+def run(suite, pattern, bar):
+    """Run one suite and return its counts."""
+    options = ['--subunit']
+    if suite == 'integration':
+        options.append('--serial')
+    report = Report(suite, listed(suite, pattern), bar)
+    with tempfile.TemporaryFile('w+') as errors:
+        process = subprocess.Popen(
+            stestr('run', suite, pattern, *options), cwd=ROOT,
+            stdout=subprocess.PIPE, stderr=errors)
+        result = testtools.StreamToDict(report)
+        result.startTestRun()
+        subunit.ByteStreamToStreamResult(process.stdout).run(result)
+        result.stopTestRun()
+        if process.wait() and not report.counts.failed:
+            errors.seek(0)
+            OUT.print(errors.read()[-4000:], markup=False)
+            OUT.print(f'FAILED  the suite {suite} ended with code '
+                      f'{process.returncode}', style='red')
+            report.counts.failed += 1
+    return report.counts
+
+
+def main(arguments):
+    """Run the suites and return the exit code."""
+    suites = [name for name in arguments if (ROOT / 'tests' / name).is_dir()]
+    patterns = [name for name in arguments if name not in suites]
+    total = Counts()
+    began = time.monotonic()
+    columns = ('{task.description:<12}', progress.BarColumn(),
+               progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
+               '{task.fields[counts]}')
+    rows = []
+    with progress.Progress(*columns, console=OUT) as bar:
+        for suite in suites:
+            start = time.monotonic()
+            counts = run(suite, '|'.join(patterns), bar)
+            rows.append((suite, counts, time.monotonic() - start))
+            total += counts
+    for suite, counts, seconds in rows:
+        OUT.print(f'{suite:<12} {counts} in {seconds:.0f} s')
+    OUT.print(f'all suites took {time.monotonic() - began:.0f} s')
+    # Plain, for whoever reads the last line.
+    print(total, flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
