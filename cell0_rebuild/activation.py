@@ -26,6 +26,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+import traceback
 import typing as ty
 
 from oslo_config import cfg
@@ -103,7 +104,7 @@ def activate(conf: cfg.ConfigOpts) -> None:
     if service is None or _installed is not None:
         return
 
-    def complain(error: exceptions.PatchMismatch) -> None:
+    def complain(error: Exception) -> None:
         _complain(conf, service, error)
 
     try:
@@ -114,6 +115,10 @@ def activate(conf: cfg.ConfigOpts) -> None:
         patches.install(lambda: _announce(service), complain)
         _installed = patches
     except exceptions.PatchMismatch as error:
+        complain(error)
+    except Exception as error:
+        # oslo.config would swallow it and start the service without us.
+        traceback.print_exc()
         complain(error)
 
 

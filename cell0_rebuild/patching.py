@@ -22,6 +22,7 @@ is imported.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import dataclasses
 import importlib
 import pkgutil
@@ -162,8 +163,9 @@ def _replace_below(outer: ty.Any, ours: ty.Any, original: ty.Any) -> None:
     while outer is not None:
         below = getattr(outer, '__wrapped__', None)
         for cell in getattr(outer, '__closure__', None) or ():
-            if cell.cell_contents is ours:
-                cell.cell_contents = original
+            with contextlib.suppress(ValueError):  # it may be empty still
+                if cell.cell_contents is ours:
+                    cell.cell_contents = original
         if below is ours:
             outer.__wrapped__ = original
             return
@@ -269,6 +271,9 @@ class PatchSet:
         self.changes = list(changes)
         self._pending: set[str] = set()
         self._installed = False
+        self._when_done: ty.Callable[[], None] = lambda: None
+        self._when_late_mismatch: ty.Callable[
+            [exceptions.PatchMismatch], None] | None = None
 
     def check(self) -> None:
         """Check every target.
@@ -298,15 +303,17 @@ class PatchSet:
             return
         self.check()
         self._installed = True
+        self._when_done = when_done
+        self._when_late_mismatch = when_late_mismatch
         modules = list(dict.fromkeys(c.module for c in self.changes))
         self._pending = set(modules)
 
         def patch(module: types.ModuleType) -> None:
-            self._patch(module.__name__, when_done, when_late_mismatch)
+            self._patch(module.__name__)
 
         for name in modules:
             if _loaded(name):
-                self._patch(name, when_done, when_late_mismatch)
+                self._patch(name)
             else:
                 wrapt.register_post_import_hook(patch, name)
 
@@ -326,16 +333,11 @@ class PatchSet:
         for change in reversed(self.changes):
             change.undo()
 
-    def _patch(
-        self,
-        name: str,
-        when_done: ty.Callable[[], None],
-        when_late_mismatch: ty.Callable[
-            [exceptions.PatchMismatch], None] | None,
-    ) -> None:
+    def _patch(self, name: str) -> None:
         if name not in self._pending:
             return
         mine = [change for change in self.changes if change.module == name]
+        _executed.add(name)
         try:
             PatchSet(mine).check()
             for change in mine:
@@ -343,16 +345,24 @@ class PatchSet:
         except Exception as error:
             self.remove()
             if (isinstance(error, exceptions.PatchMismatch)
-                    and when_late_mismatch is not None):
-                when_late_mismatch(error)
+                    and self._when_late_mismatch is not None):
+                self._when_late_mismatch(error)
                 return
             raise
+        finally:
+            _executed.discard(name)
         self._pending.discard(name)
         if not self._pending:
-            when_done()
+            self._when_done()
+
+
+# Modules that are being patched from a hook: their code has run, but the
+# import machinery, which calls the hook, is not through with them.
+_executed: set[str] = set()
 
 
 def _loaded(module: str) -> bool:
     found = sys.modules.get(module)
     spec = getattr(found, '__spec__', None)
-    return found is not None and not getattr(spec, '_initializing', False)
+    initializing = getattr(spec, '_initializing', False)
+    return found is not None and (not initializing or module in _executed)

@@ -77,7 +77,7 @@ _Node = ty.TypeVar('_Node', ast.ClassDef, ast.FunctionDef)
 def _find(
     body: list[ast.stmt], name: str, kind: type[_Node]
 ) -> _Node | None:
-    for node in body:
+    for node in reversed(body):  # the last definition is the one that counts
         if isinstance(node, kind) and node.name == name:
             return node
     return None

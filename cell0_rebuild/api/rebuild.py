@@ -164,6 +164,8 @@ def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
             f'The requested networks of server {instance.uuid} are unknown: '
             f'it was buried by a nova-conductor without cell0-rebuild. It '
             f'cannot be rebuilt from cell0. Delete it and create it again.')
+    # Objects inside it are loaded with the changes that they once had.
+    spec.obj_reset_changes(recursive=True)
     return spec
 
 

@@ -61,8 +61,9 @@ def renew(
     _renew_accelerators(context, instance, spec)
     if hasattr(spec, 'generate_request_groups_from_pci_requests'):
         spec.generate_request_groups_from_pci_requests()
-    spec.obj_reset_changes([
-        field for field in _NOT_STORED if spec.obj_attr_is_set(field)])
+    spec.obj_reset_changes(
+        [field for field in _NOT_STORED if spec.obj_attr_is_set(field)],
+        recursive=True)
 
 
 def _renew_resources(

@@ -22,7 +22,6 @@ from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
-from cell0_rebuild.conductor import endpoint
 from cell0_rebuild import rpcapi
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +38,9 @@ def start(
     wrapped(*args, **kwargs)
     if service.binary != _BINARY:
         return
+    # This module is imported to patch nova.service, before nova's objects
+    # are: too early for what imports them.
+    from cell0_rebuild.conductor import endpoint
     target = messaging.Target(topic=rpcapi.TOPIC, server=cfg.CONF.host)
     server = rpc.get_server(
         target, [endpoint.RebuildEndpoint()],

@@ -15,10 +15,12 @@
 import os
 import sys
 
+import fixtures
 from nova.tests.functional.api import client as api_client
 from nova.tests.functional import integrated_helpers
 
 from cell0_rebuild import fixture
+from tests.functional import databases
 
 ADDED = '2.105'
 STOCK = '2.104'
@@ -44,8 +46,8 @@ class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def bury(self, microversion=None, **body):
         """Create a server for which there is no host."""
-        body.setdefault('networks', 'none')
-        server = self._build_server(**body)
+        server = self._build_server(networks=body.pop('networks', 'none'))
+        server.update(body)
         if microversion:
             with self.microversion_is(microversion):
                 server = self.api.post_server({'server': server})
@@ -63,6 +65,49 @@ class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             return self.api.post_server_action(
                 server['id'], {'rebuild': body})['server']
 
+    def active(self, server):
+        """Wait until the server is ACTIVE and its conductor is done."""
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self._wait_for_assert(lambda: self.assertIsNone(
+            databases.spec_of(server['id']).kept), max_retries=60, sleep=0.1)
+        return server
+
+    def buried_again(self, server):
+        """Wait until the server is in cell0 again, complete."""
+        self._wait_for_assert(lambda: self.assertEqual(
+            'cell0', databases.cell_of(server['id'])),
+            max_retries=60, sleep=0.1)
+        return self._wait_for_state_change(server, 'ERROR')
+
+    def actions(self, server):
+        """Return [(action, [results of its events])], oldest first."""
+        found = []
+        for action in reversed(self.api.get_instance_actions(server['id'])):
+            details = self.api.get_instance_action_details(
+                server['id'], action['request_id'])
+            found.append((action['action'], sorted(
+                event['result'] for event in details['events'])))
+        return found
+
+    def assert_shown_once(self, server_id, status):
+        """Check what GET and the lists show of a server."""
+        self.assertEqual(status, self.api.get_server(server_id)['status'])
+        shown = [server['status'] for server in self.api.get_servers()
+                 if server['id'] == server_id]
+        self.assertEqual([status], shown)
+
+    def stop_listening(self):
+        """Leave nobody who listens for rebuilds."""
+        for service in self.conductors:
+            vars(service)['_cell0_rebuild_server'].stop()
+
+    def start_service(self, name, *args, **kwargs):
+        """Extend Nova's to know the conductors."""
+        service = super().start_service(name, *args, **kwargs)
+        if name == 'conductor':
+            self.conductors = [*getattr(self, 'conductors', ()), service]
+        return service
+
     def assert_refused(self, code, server, microversion=ADDED, **body):
         """Check the code of a refused rebuild and return the error."""
         error = self.assertRaises(
@@ -70,6 +115,32 @@ class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             microversion, **body)
         self.assertEqual(code, error.response.status_code, str(error))
         return str(error)
+
+
+class Interception(fixtures.Fixture):
+    """Calls a function once, before or after a method of Nova's."""
+
+    def __init__(self, name, before=None, after=None):
+        self._name = name
+        self._hooks = {'before': before, 'after': after}
+
+    def _setUp(self):
+        *owner, method = self._name.split('.')
+        module, owner = '.'.join(owner[:-1]), owner[-1]
+        original = getattr(
+            getattr(__import__(module, fromlist=[owner]), owner), method)
+
+        def intercepted(*args, **kwargs):
+            self._call('before', *args, **kwargs)
+            result = original(*args, **kwargs)
+            self._call('after', *args, **kwargs)
+            return result
+        self.useFixture(fixtures.MonkeyPatch(self._name, intercepted))
+
+    def _call(self, when, *args, **kwargs):
+        hook, self._hooks[when] = self._hooks[when], None
+        if hook is not None:
+            hook(*args, **kwargs)
 
 
 class _Microversion:

@@ -1,0 +1,85 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Look into every table of every database of the test."""
+
+from nova import context as nova_context
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
+from nova.db.main import api as main_db_api
+from nova.db.main import models as main_models
+from nova import objects
+
+from cell0_rebuild.exhumation import cells
+
+# What a service writes by itself while a test runs.
+_BY_THEMSELVES = {'services', 'compute_nodes'}
+
+
+def dump():
+    """Return all rows as {database: {table: [row, ...]}}."""
+    context = nova_context.get_admin_context()
+    found = {'api': _tables(
+        api_db_api.context_manager.reader.get_engine(), api_models.BASE)}
+    for cell in objects.CellMappingList.get_all(context):
+        targeted = cells.targeted(context, cell)
+        found[cell.name] = _tables(
+            main_db_api.get_context_manager(targeted).reader.get_engine(),
+            main_models.BASE)
+    return found
+
+
+def _tables(engine, base):
+    found = {}
+    with engine.connect() as connection:
+        for table in base.metadata.sorted_tables:
+            if table.name not in _BY_THEMSELVES:
+                found[table.name] = [
+                    dict(row._mapping)
+                    for row in connection.execute(table.select())]
+    return found
+
+
+def differences(before, after):
+    """Return a readable list of what differs between two dumps."""
+    found = []
+    for database, tables in before.items():
+        for name, rows in tables.items():
+            others = after[database][name]
+            if len(rows) != len(others):
+                found.append(f'{database}.{name}: {len(rows)} rows became '
+                             f'{len(others)}')
+            found += [
+                f'{database}.{name}.{column}: {value} became {other[column]}'
+                for row, other in zip(rows, others)
+                for column, value in row.items() if value != other[column]]
+    return found
+
+
+def rows_with(value, tables):
+    """Return the names of the tables that have the value in any column."""
+    return sorted(
+        name for name, rows in tables.items()
+        if any(value in row.values() for row in rows))
+
+
+def cell_of(server_id):
+    """Return the name of the cell that a server is mapped to, or None."""
+    mapping = objects.InstanceMapping.get_by_instance_uuid(
+        nova_context.get_admin_context(), server_id)
+    return mapping.cell_mapping.name if mapping.cell_mapping else None
+
+
+def spec_of(server_id):
+    """Return the RequestSpec of a server as it is stored."""
+    return objects.RequestSpec.get_by_instance_uuid(
+        nova_context.get_admin_context(), server_id)

@@ -1,0 +1,216 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A rebuild that is refused leaves everything as it was."""
+
+import copy
+
+from nova.tests.functional.api import client as api_client
+import oslo_messaging
+from oslo_utils.fixture import uuidsentinel
+
+from tests.functional import base
+from tests.functional import databases
+
+
+class RefusalTestCase(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury(tags=['a'])
+        self._start_compute('host1')
+
+    def assert_refused_without_trace(self, code, *args, **kwargs):
+        """Check the code of a refused rebuild, and that nothing changed."""
+        before, surroundings = databases.dump(), self._surroundings()
+        error = self.assert_refused(code, self.server, *args, **kwargs)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual(surroundings, self._surroundings())
+        return error
+
+    def _surroundings(self):
+        return copy.deepcopy((
+            self.neutron._ports,
+            self._get_allocations_by_server_uuid(self.server['id'])))
+
+
+class MicroversionTest(RefusalTestCase):
+
+    def test_stock_microversions_answer_as_stock_nova(self):
+        image = self.server['image']['id']
+        for microversion in ('2.1', '2.42', '2.93', base.STOCK):
+            error = self.assert_refused_without_trace(
+                409, microversion, imageRef=image)
+            self.assertIn("invalid state for 'rebuild'", error)
+
+    def test_one_above_the_added_microversion_is_406(self):
+        error = self.assert_refused_without_trace(406, '2.106')
+        self.assertIn('maximum is 2.105', error)
+
+    def test_a_stock_microversion_still_requires_an_image(self):
+        error = self.assert_refused_without_trace(400, base.STOCK)
+        self.assertIn('imageRef', error)
+
+    def test_latest_is_the_added_microversion(self):
+        self.rebuild(self.server, 'latest')
+        self.active(self.server)
+
+    def test_the_answer_names_the_microversion_that_was_asked_for(self):
+        for asked, named in ((base.ADDED, base.ADDED),
+                             ('latest', base.ADDED), ('2.42', '2.42')):
+            with self.microversion_is(asked):
+                answer = self.api.api_get('/servers')
+            self.assertEqual(
+                f'compute {named}', answer.headers['OpenStack-API-Version'])
+            self.assertEqual(
+                named, answer.headers['X-OpenStack-Nova-API-Version'])
+
+    def test_the_versions_document_shows_it_as_the_maximum(self):
+        self.assertEqual(
+            base.ADDED, self.api.api_get('/').body['version']['version'])
+
+
+class BadInputTest(RefusalTestCase):
+
+    def test_an_image_that_does_not_exist_is_400(self):
+        self.assert_refused_without_trace(
+            400, imageRef=uuidsentinel.no_such_image)
+
+    def test_a_malformed_image_is_400(self):
+        for image in ('', 'no-uuid', None, 7, [], {}):
+            self.assert_refused_without_trace(400, imageRef=image)
+
+    def test_an_unknown_field_is_400(self):
+        self.assert_refused_without_trace(400, flavorRef='1')
+
+    def test_a_bad_type_is_400(self):
+        for body in ({'name': 7}, {'metadata': []}, {'name': ''},
+                     {'user_data': 'not base64'}, {'key_name': 7},
+                     {'preserve_ephemeral': 'perhaps'},
+                     {'accessIPv4': 'nowhere'}):
+            self.assert_refused_without_trace(400, **body)
+
+    def test_a_body_that_is_no_object_is_400(self):
+        before = databases.dump()
+        for body in (None, [], 'rebuild', 7):
+            with self.microversion_is(base.ADDED):
+                error = self.assertRaises(
+                    api_client.OpenStackApiException,
+                    self.api.post_server_action, self.server['id'],
+                    {'rebuild': body})
+            self.assertEqual(400, error.response.status_code)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+
+    def test_a_key_that_does_not_exist_is_400(self):
+        self.assert_refused_without_trace(400, key_name='no-such-key')
+
+    def test_too_much_metadata_is_403(self):
+        self.flags(metadata_items=1, group='quota')
+        self.assert_refused_without_trace(
+            403, metadata={'a': '1', 'b': '2'})
+
+    def test_an_image_that_needs_more_disk_than_the_flavor_has_is_400(self):
+        image = copy.deepcopy(self.glance.image1)
+        image.update(id=uuidsentinel.large, min_disk=1000)
+        self.glance.create(None, image)
+        self.assert_refused_without_trace(400, imageRef=uuidsentinel.large)
+
+
+class ServerStateTest(RefusalTestCase):
+
+    def test_a_locked_server_is_409_for_its_owner(self):
+        self.api.post_server_action(self.server['id'], {'lock': None})
+        self._be_the_owner()
+        error = self.assert_refused_without_trace(409)
+        self.assertIn('locked', error)
+
+    def test_a_server_that_does_not_exist_is_404(self):
+        self.server = {'id': uuidsentinel.no_such_server}
+        self.assert_refused_without_trace(404)
+
+    def test_a_deleted_server_is_404(self):
+        self.api.delete_server(self.server['id'])
+        self.assert_refused_without_trace(404)
+
+    def test_somebody_elses_server_is_404(self):
+        self.api = api_client.TestOpenStackClient(
+            'stranger', self.api_fixture.base_url,
+            project_id=uuidsentinel.another_project,
+            roles=['reader', 'member'])
+        self.api.microversion = base.STOCK
+        self.assert_refused_without_trace(404)
+
+    def test_a_server_that_failed_in_a_real_cell_is_409(self):
+        self.stub_out('nova.virt.fake.FakeDriver.spawn', self._fail)
+        self.server = self._wait_for_state_change(self.api.post_server({
+            'server': self._build_server(networks='none')}), 'ERROR')
+        error = self.assert_refused_without_trace(409)
+        self.assertIn("invalid state for 'rebuild'", error)
+
+    def test_one_that_is_on_its_way_already_is_409(self):
+        self.useFixture(base.Interception(
+            'nova.scheduler.client.query.SchedulerQueryClient.'
+            'select_destinations', before=self._rebuild_meanwhile))
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertIn('vm_state building', self.error)
+
+    def _rebuild_meanwhile(self, *args, **kwargs):
+        self.error = self.assert_refused(409, self.server)
+
+    def _be_the_owner(self):
+        self.api = self.api_fixture.api
+        self.api.microversion = base.STOCK
+
+    def _fail(self, *args, **kwargs):
+        raise RuntimeError('no')
+
+
+class NoConductorTest(RefusalTestCase):
+
+    options = {'probe_timeout': 1}
+
+    def test_without_a_conductor_that_can_do_it_it_is_409(self):
+        self.stop_listening()
+        error = self.assert_refused_without_trace(409)
+        self.assertIn('no nova-conductor that can rebuild', error)
+
+    def test_a_message_that_cannot_be_sent_is_409_and_undone(self):
+        def fail(*args, **kwargs):
+            raise oslo_messaging.MessageDeliveryFailure('broker is down')
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', fail)
+        before = databases.dump()
+        self.assert_refused(409, self.server)
+        # It was done and undone, and that is all that can be seen of it.
+        self.assertEqual(
+            set(), {line.split(':')[0] for line in databases.differences(
+                before, databases.dump())} - {
+                'api.instance_mappings.updated_at',
+                'cell0.instances.updated_at'})
+        self.assert_shown_once(self.server['id'], 'ERROR')
+
+
+class UnknownNetworksTest(base.FunctionalTestCase):
+
+    def test_buried_before_the_package_was_enabled_it_is_409(self):
+        self.stub_out('cell0_rebuild.objects.keep', lambda *args: None)
+        server = self.bury()
+        before = databases.dump()
+        error = self.assert_refused(409, server)
+        self.assertIn('requested networks', error)
+        self.assertIn('are unknown: it was buried by', error)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.api.delete_server(server['id'])
