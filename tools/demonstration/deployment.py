@@ -1,0 +1,171 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A whole Nova in this process, on the fixtures of its functional tests."""
+
+# Decides, before anything else is imported, how Nova runs its workers.
+import nova.tests.functional  # noqa: F401
+
+import os
+import sys
+
+import fixtures
+from nova.api.openstack import api_version_request
+from nova import context as nova_context
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
+from nova.db.main import api as main_db_api
+from nova.db.main import models as main_models
+from nova import objects
+from nova.tests.fixtures import glance
+from nova.tests.fixtures import neutron
+from nova.tests.functional import integrated_helpers
+import sqlalchemy as sa
+import testtools
+
+from cell0_rebuild import fixture
+
+IMAGE_ID = glance.GlanceFixture.image1['id']
+PORT = neutron.NeutronFixture.port_1
+
+# Nova makes these rows for a project and for an image, not for a server.
+_NOT_OF_A_SERVER = {'security_groups', 's3_images'}
+
+
+class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
+    """nova-api, conductor, scheduler, Placement; computes come later.
+
+    Nova's fixtures are made for a test case, so this is one.
+    """
+
+    compute_driver = 'fake.MediumFakeDriver'
+
+    def __init__(self, story):
+        """Prepare, without starting anything.
+
+        :param story: called with this deployment when it runs.
+        """
+        super().__init__('_tell')
+        self._story = story
+        self._failure = None
+        self._log = ''
+
+    def setUp(self):
+        """Start the services."""
+        try:
+            self._start()
+        except fixtures.MultipleExceptions as errors:
+            # A fixture raises what broke it and then what it knows of it.
+            self._failure = errors.args[0][1]
+            raise
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def run_story(self):
+        """Start, tell the story, stop.
+
+        :returns: what broke it off, or None.
+        """
+        result = testtools.TestResult()
+        self.run(result)
+        if self._failure is None and result.errors:
+            _, traceback = result.errors[0]
+            return RuntimeError(traceback.strip().splitlines()[-1])
+        return self._failure
+
+    @property
+    def log(self):
+        """What the services logged until the story ended."""
+        return self._log
+
+    @property
+    def user(self):
+        """A client with the rights of an ordinary user."""
+        return self.api_fixture.api
+
+    @property
+    def operator(self):
+        """A client with the rights of an administrator."""
+        return self.api_fixture.admin_api
+
+    def start_compute(self, host):
+        """Start a compute service on a host."""
+        self._start_compute(host)
+
+    def port(self, port_id):
+        """Return a port as Neutron has it."""
+        return self.neutron.show_port(port_id)['port']
+
+    def allocations(self, server_id):
+        """Return the names of the hosts on which Placement has a claim."""
+        return [self._get_resource_provider_by_uuid(provider)['name']
+                for provider in self._get_allocations_by_server_uuid(
+                    server_id)]
+
+    def rows(self, cell_name):
+        """Return how many rows each table of a cell's database has.
+
+        Tables that have nothing of a single server are left out.
+        """
+        with nova_context.target_cell(
+                nova_context.get_admin_context(),
+                self.cell_mappings[cell_name]) as context:
+            return _count_rows(context)
+
+    def build_requests(self):
+        """Return how many build requests the API database has."""
+        return _count_build_requests(nova_context.get_admin_context())
+
+    def cell_of(self, server_id):
+        """Return the name of the cell that a server is mapped to."""
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            nova_context.get_admin_context(), server_id)
+        return mapping.cell_mapping.name
+
+    def _start(self):
+        # The wheel of Nova installs the file here, and the fixtures look for
+        # it in a source tree.
+        self.flags(api_paste_config=os.path.join(
+            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        # A story that breaks off in a build would keep the conductor waiting
+        # for a scheduler that was stopped before it.
+        self.flags(long_rpc_timeout=10)
+        self.useFixture(fixture.Cell0RebuildFixture())
+        super().setUp()
+
+    def _tell(self):
+        try:
+            self._story(self)
+        except (Exception, KeyboardInterrupt) as error:
+            # The test case would stop without its clean-up.
+            self._failure = error
+        self._log = self.stdlog.logger.output
+
+
+def highest_stock_microversion():
+    """Return the highest microversion of Nova itself."""
+    return api_version_request.max_api_version().get_string()
+
+
+@main_db_api.pick_context_manager_reader
+def _count_rows(context):
+    return {
+        found.name: context.session.execute(
+            sa.select(sa.func.count()).select_from(found)).scalar()
+        for found in main_models.BASE.metadata.sorted_tables
+        if found.name not in _NOT_OF_A_SERVER}
+
+
+@api_db_api.context_manager.reader
+def _count_build_requests(context):
+    return context.session.query(api_models.BuildRequest).count()

@@ -1,0 +1,195 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the demonstration shows, on a terminal or in a file."""
+
+import json
+import re
+import shutil
+import textwrap
+
+from rich import box
+from rich import console
+from rich import live
+from rich import spinner
+from rich import table
+from rich import text
+
+# Wider lines are hard to read, narrower ones break identifiers.
+_WIDEST, _NARROWEST = 100, 60
+_INDENT = 4
+_IDENTIFIER = re.compile(
+    r'\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b')
+_PLAIN = {'→': '>', '←': '<', '✓': 'ok', '✗': 'FAILED', '…': '..'}
+
+
+class ClaimFailed(Exception):
+    """What the demonstration says is not what Nova did."""
+
+
+class Screen:
+    """Prints the story and checks its claims."""
+
+    def __init__(self, stream):
+        width = shutil.get_terminal_size((_WIDEST, 24)).columns
+        self._width = max(_NARROWEST, min(width, _WIDEST))
+        self._console = console.Console(
+            file=stream, width=self._width, highlight=False, markup=False,
+            emoji=False)
+        self._plain = not self._console.encoding.startswith('utf')
+        self._steps = 0
+        self.claims = 0
+
+    def title(self, title, subtitle):
+        """Begin."""
+        self._line((title, 'bold'))
+        self._line((subtitle, 'dim'))
+
+    def legend(self, sentence):
+        """Tell that it begins, and what the signs mean."""
+        self._line((sentence, 'dim'))
+        self._line()
+        self._line(('→', 'cyan'), (
+            ' asked, by whom and at which OpenStack-API-Version   ', 'dim'),
+            ('←', 'cyan'), (' answered   ', 'dim'),
+            ('✓', 'green'), (' checked', 'dim'))
+
+    def busy(self, message):
+        """Return a context that shows, on a terminal, what takes a while."""
+        turning = spinner.Spinner(
+            'line' if self._plain else 'dots', self._printable(message),
+            style='cyan')
+        # Whoever prints meanwhile must not come through.
+        return live.Live(
+            turning, console=self._console, transient=True,
+            redirect_stdout=False, redirect_stderr=False)
+
+    def step(self, title, introduction):
+        """Begin a step of the story."""
+        self._steps += 1
+        self._line()
+        self._line((f'{self._steps:>2}  ', 'bold cyan'), (title, 'bold'))
+        self.say(introduction)
+
+    def say(self, sentence):
+        """Tell something that is neither asked nor answered."""
+        self._indented(text.Text(self._printable(sentence)))
+
+    def asked(self, method, path, version, body=None, who='user'):
+        """Show a request."""
+        left = text.Text.assemble(
+            (self._printable('→ '), 'cyan'), (f'{method} ', 'bold'),
+            self.short(path))
+        right = text.Text(f'{who}, {version}', 'dim')
+        grid = table.Table.grid(expand=True, padding=(0, 1))
+        grid.add_column(ratio=1)
+        grid.add_column(justify='right', no_wrap=True)
+        grid.add_row(left, right)
+        self._line()
+        self._indented(grid)
+        if body is not None:
+            self._indented(text.Text(self.short(json.dumps(body)), 'dim'), 2)
+
+    def answered(self, status, /, **fields):
+        """Show an answer, or the part of it that matters."""
+        grid = table.Table.grid(padding=(0, 2))
+        colour = 'green' if status < 300 else 'yellow'
+        code = text.Text.assemble(
+            (self._printable('← '), 'cyan'), (str(status), f'bold {colour}'))
+        for name, value in fields.items():
+            grid.add_row(code, text.Text(name, 'dim'), self._printable(value))
+            code = ''
+        self._indented(grid if fields else code)
+
+    def claim(self, claim, expected, found):
+        """Check a claim and show that it holds.
+
+        :raises ClaimFailed: if it does not.
+        """
+        if expected != found:
+            raise ClaimFailed(
+                f'{claim}: expected {expected!r}, found {found!r}')
+        self.claims += 1
+        self._indented(text.Text.assemble(
+            self._mark(True), ' ', self._printable(claim)))
+
+    def compare(self, heads, rows):
+        """Show rows of (name, expected, found), and check each.
+
+        :raises ClaimFailed: if one is not as expected.
+        """
+        self.table([*heads, ''], [
+            (name, expected, found, self._mark(expected == found))
+            for name, expected, found in rows])
+        for name, expected, found in rows:
+            if expected != found:
+                raise ClaimFailed(
+                    f'its {name}: expected {expected!r}, found {found!r}')
+        self.claims += len(rows)
+
+    def table(self, heads, rows):
+        """Show rows of text."""
+        shown = table.Table(
+            box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), show_edge=False,
+            pad_edge=False, header_style='dim')
+        for head in heads:
+            shown.add_column(head, overflow='fold')
+        for row in rows:
+            shown.add_row(*(
+                cell if isinstance(cell, text.Text) else self.short(str(cell))
+                for cell in row))
+        self._line()
+        self._indented(shown)
+        self._line()
+
+    def verdict(self, verdict, holds=True):
+        """End, with one line."""
+        self._line()
+        mark = self._mark(holds)
+        self._console.print(text.Text.assemble(
+            mark, (f' {self._printable(verdict)}', mark.style)),
+            soft_wrap=True)
+
+    def log(self, title, lines):
+        """Show lines of a log as they are."""
+        self._line((title, 'dim'))
+        for line in lines:
+            self._console.print(
+                textwrap.indent(line, '  '), style='dim', soft_wrap=True)
+
+    def short(self, content):
+        """Return text in which identifiers are cut so that lines fit."""
+        return self._printable(_IDENTIFIER.sub(r'\1…', content))
+
+    def _mark(self, holds):
+        return (text.Text(self._printable('✓'), 'bold green') if holds
+                else text.Text(self._printable('✗'), 'bold red'))
+
+    def _line(self, *parts):
+        self._console.print(text.Text.assemble(
+            *((self._printable(content), style) for content, style in parts)))
+
+    def _indented(self, content, more=0):
+        indent = _INDENT + more
+        options = self._console.options.update(width=self._width - indent)
+        for segments in self._console.render_lines(content, options):
+            line = text.Text(' ' * indent)
+            for segment in segments:
+                line.append(segment.text, segment.style)
+            line.rstrip()
+            self._console.print(line)
+
+    def _printable(self, content):
+        if self._plain:
+            for sign, plain in _PLAIN.items():
+                content = content.replace(sign, plain)
+        return content
