@@ -64,7 +64,7 @@ class RebuildAPI:
                 messaging.MessageUndeliverable,
                 messaging.RemoteError,
                 messaging.UnsupportedVersion) as error:
-            raise exceptions.NoConductor(str(error)) from error
+            raise exceptions.NoConductor(repr(error)) from error
 
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,

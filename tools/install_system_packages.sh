@@ -36,5 +36,6 @@ if [[ ! -e /usr/sbin/policy-rc.d ]]; then
     chmod +x /usr/sbin/policy-rc.d
     trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 fi
-apt-get update --quiet=2
-apt-get install --quiet=2 --yes --no-install-recommends "${missing[@]}"
+apt-get update --quiet=2 --option DPkg::Lock::Timeout=300
+apt-get install --quiet=2 --yes --no-install-recommends \
+    --option DPkg::Lock::Timeout=300 "${missing[@]}"

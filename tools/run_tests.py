@@ -18,6 +18,7 @@ A suite is a folder of tests/; PATTERN selects tests by regular expression.
 """
 
 import dataclasses
+import os
 import pathlib
 import subprocess
 import sys
@@ -85,8 +86,8 @@ def listed(suite, pattern):
         results.mkdir(parents=True, exist_ok=True)
         subprocess.run(stestr('init', suite, ''), cwd=ROOT, check=True)
     found = subprocess.run(
-        stestr('list', suite, pattern), cwd=ROOT, capture_output=True,
-        text=True, check=False)
+        stestr('list', suite, pattern), cwd=ROOT, env=environment(),
+        capture_output=True, text=True, check=False)
     if found.returncode:
         OUT.print(found.stdout + found.stderr, markup=False)
         sys.exit(f'the tests of the suite {suite} cannot be loaded')
@@ -102,6 +103,12 @@ def stestr(command, suite, pattern, *options):
             *([pattern] if pattern else [])]
 
 
+def environment():
+    """Return the environment of the tests: threads unless one says so."""
+    return {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1',
+            'OS_TEST_TIMEOUT': '180', **os.environ}
+
+
 def run(suite, pattern, bar):
     """Run one suite and return its counts."""
     options = ['--subunit']
@@ -111,7 +118,7 @@ def run(suite, pattern, bar):
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
             stestr('run', suite, pattern, *options), cwd=ROOT,
-            stdout=subprocess.PIPE, stderr=errors)
+            env=environment(), stdout=subprocess.PIPE, stderr=errors)
         result = testtools.StreamToDict(report)
         result.startTestRun()
         subunit.ByteStreamToStreamResult(process.stdout).run(result)

@@ -203,8 +203,9 @@ def _move(
         conductor.rebuild_instance_in_cell0(
             context, uuid, exhumed.generation, plan.spec, plan.image.meta,
             admin_password)
-    except messaging.MessagingException as error:
-        LOG.error('The rebuild could not be handed to a conductor: %s', error,
+    except (messaging.MessagingException,
+            messaging.MessageUndeliverable) as error:  # not one of the former
+        LOG.error('The rebuild could not be handed to a conductor: %r', error,
                   instance_uuid=uuid)
         attempts.withdraw(context, uuid, exhumed)
         refusals.conflict(

@@ -143,15 +143,16 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     def _delete_build_request(
         self, context: ty.Any, build_request: ty.Any, instance: ty.Any,
-        cell: ty.Any, *args: ty.Any, **kwargs: ty.Any,
+        cell: ty.Any, instance_bdms: ty.Any, instance_tags: ty.Any,
     ) -> bool:
         """Extend Nova's by the hand-over."""
-        if attempts.hand_over(context, self._attempt, cell):
+        if attempts.hand_over(
+                context, self._attempt, cell, instance, instance_bdms):
             return True
         self._over = True
         return bool(super()._delete_build_request(
-            context, _NoBuildRequest(instance.uuid), instance, cell, *args,
-            **kwargs))
+            context, _NoBuildRequest(instance.uuid), instance, cell,
+            instance_bdms, instance_tags))
 
     def _cleanup_build_artifacts(
         self, context: ty.Any, exc: Exception, instances: ty.Any,

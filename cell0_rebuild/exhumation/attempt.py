@@ -21,6 +21,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as ty
 
@@ -162,26 +163,35 @@ def is_current(context: ty.Any, attempt: Attempt) -> bool:
         switch.refresh(context, attempt.uuid, attempt.generation))
 
 
-def hand_over(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+def hand_over(
+    context: ty.Any, attempt: Attempt, cell: ty.Any, instance: ty.Any,
+    bdms: ty.Any,
+) -> bool:
     """End the build request: from here on the server is in a real cell.
 
     Its history and what changed lately are there before that.
 
     :param cell: where Nova has created the server.
+    :param instance: as Nova sends it to the compute, and so are the bdms.
     :returns: False if the owner deleted the server first.
+    :raises LostRace: if a request that had read the server in cell0 before
+        works on it there.
     """
     source = cells.targeted(context, cells.cell0(context))
     destination = cells.targeted(context, cell)
-    deleted = grave.is_deleted(source, attempt.uuid)
     history.copy(source, destination, attempt.uuid)
     history.name_rebuild(destination, attempt.uuid)
+    now = _state_in_cell0(source, attempt.uuid)
     last = switch.end(context, attempt.uuid, attempt.generation)
-    if last is None or deleted:
+    if last is None or now is None:
         return False
     attempt.last_state = watched.state(last.instance)
-    taken = watched.state(attempt.build_request.instance)
-    _apply_late(destination, attempt.uuid,
-                watched.changes(taken, attempt.last_state))
+    late = {
+        **watched.changes(attempt.mark.baseline, now),
+        **watched.changes(watched.state(attempt.build_request.instance),
+                          attempt.last_state)}
+    attempt.mark.baseline = now
+    _apply_late(destination, instance, bdms, late)
     return True
 
 
@@ -191,10 +201,17 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> None:
     :param cell: the real cell that the server is in.
     """
     destination = cells.targeted(context, cell)
+
+    def carry_over(late: dict[str, ty.Any]) -> None:
+        if not late:
+            return
+        with contextlib.suppress(exception.InstanceNotFound):
+            built = snapshot.read(destination, attempt.uuid)
+            watched.apply(destination, built.instance, built.bdms, late)
+
     grave.close(
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
-        attempt.mark.baseline,
-        lambda late: _apply_late(destination, attempt.uuid, late))
+        attempt.mark.baseline, carry_over)
     our_objects.forget(context, attempt.uuid)
 
 
@@ -293,11 +310,25 @@ def _merged(
     return merged
 
 
+def _state_in_cell0(
+    context: ty.Any, instance_uuid: str
+) -> dict[str, ty.Any] | None:
+    """Return what is watched; None if the owner deleted the server."""
+    try:
+        buried = snapshot.read(context, instance_uuid)
+    except exception.InstanceNotFound:
+        return None
+    if buried.instance.task_state is not None:
+        raise exceptions.LostRace(
+            f'the server is {buried.instance.task_state} in cell0')
+    return watched.state(buried.instance, buried.bdms, buried.instance.tags)
+
+
 def _apply_late(
-    context: ty.Any, instance_uuid: str, late: dict[str, ty.Any]
+    context: ty.Any, instance: ty.Any, bdms: ty.Any, late: dict[str, ty.Any]
 ) -> None:
     try:
-        watched.apply(context, instance_uuid, late)
+        watched.apply(context, instance, bdms, late)
     except exception.InstanceNotFound:
         LOG.info('The server was deleted before a late change reached it.',
-                 instance_uuid=instance_uuid)
+                 instance=instance)

@@ -55,32 +55,30 @@ def changes(
 
 
 def apply(
-    context: ty.Any, instance_uuid: str, changed: dict[str, ty.Any]
+    context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    changed: dict[str, ty.Any],
 ) -> None:
-    """Write changes to the server.
+    """Write changes to the server, through objects that others may hold.
 
     :param context: targeted at the cell that the server is in.
     :raises InstanceNotFound: if it was deleted there.
     """
     if not changed:
         return
-    changed = dict(changed)
-    tags = changed.pop('tags', None)
-    flags = changed.pop('delete_on_termination', {})
-    if tags is not None:
-        objects.TagList.create(context, instance_uuid, tags)
-    if flags:
-        for bdm in objects.BlockDeviceMappingList.get_by_instance_uuid(
-                context, instance_uuid):
-            if flags.get(bdm.uuid, bdm.delete_on_termination) != (
-                    bdm.delete_on_termination):
-                bdm.delete_on_termination = flags[bdm.uuid]
+    flags = changed.get('delete_on_termination', {})
+    for bdm in bdms:
+        if flags.get(bdm.uuid, bdm.delete_on_termination) != (
+                bdm.delete_on_termination):
+            bdm.delete_on_termination = flags[bdm.uuid]
+            with bdm.obj_alternate_context(context):
                 bdm.save()
-    if changed:
-        instance = objects.Instance.get_by_uuid(
-            context, instance_uuid, expected_attrs=['system_metadata'])
-        update(instance, changed)
+    update(instance, changed)
+    with instance.obj_alternate_context(context):
         instance.save()
+        if 'tags' in changed:
+            instance.tags = objects.TagList.create(
+                context, instance.uuid, changed['tags'])
+            instance.obj_reset_changes(['tags'])
 
 
 def update(instance: ty.Any, changed: dict[str, ty.Any]) -> None:

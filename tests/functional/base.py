@@ -39,6 +39,9 @@ class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         # it in a source tree.
         self.flags(api_paste_config=os.path.join(
             sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        # Services are stopped in an order in which a build that is still
+        # waiting for the scheduler would wait this long.
+        self.flags(long_rpc_timeout=10)
         if self.enabled:
             self.package = self.useFixture(
                 fixture.Cell0RebuildFixture(**self.options))

@@ -1,0 +1,54 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The options of [cell0_rebuild] that change what users see."""
+
+from tests.functional import base
+
+
+class StockMicroversionTest(base.FunctionalTestCase):
+
+    options = {'api_microversion': '2.93'}
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury()
+        self.image = self.server['image']['id']
+        self._start_compute('host1')
+
+    def test_from_it_on_a_buried_server_is_rebuilt(self):
+        self.rebuild(self.server, '2.93', imageRef=self.image)
+        self.active(self.server)
+
+    def test_above_it_a_buried_server_is_rebuilt_too(self):
+        self.rebuild(self.server, base.STOCK, imageRef=self.image)
+        self.active(self.server)
+
+    def test_below_it_the_answer_is_that_of_stock_nova(self):
+        self.assert_refused(409, self.server, '2.92', imageRef=self.image)
+
+    def test_no_microversion_is_added_or_shown(self):
+        self.assert_refused(406, self.server, base.ADDED)
+        self.assertEqual(
+            base.STOCK, self.api.api_get('/').body['version']['version'])
+
+    def test_an_image_is_required_as_in_stock_nova(self):
+        self.assert_refused(400, self.server, base.STOCK)
+
+
+class VmStatesTest(base.FunctionalTestCase):
+
+    options = {'vm_states': ['pending']}
+
+    def test_a_server_in_a_state_that_is_not_named_is_not_buried(self):
+        server = self.bury()
+        self.assert_refused(409, server)

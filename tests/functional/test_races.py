@@ -1,0 +1,284 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Deletes and late messages before, during and after a rebuild."""
+
+from nova import context as nova_context
+from nova import objects
+
+from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import mark
+from cell0_rebuild import rpcapi
+from tests.functional import base
+from tests.functional import databases
+
+SCHEDULER = ('nova.scheduler.client.query.SchedulerQueryClient.'
+             'select_destinations')
+
+
+class RaceTestCase(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury()
+        self._start_compute('host1')
+
+    def assert_gone(self):
+        """Check that nothing of the server can be seen any more."""
+        self._wait_until_deleted(self.server)
+        self.assertEqual([], self.api.get_servers())
+        # A conductor that is at work learns of it at its next step.
+        self._wait_for_assert(
+            self._assert_nothing_left, max_retries=100, sleep=0.1)
+
+    def _assert_nothing_left(self):
+        self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        found = databases.dump()
+        self.assertEqual([], found['api']['build_requests'])
+        for cell in ('cell0', 'cell1'):
+            self.assertEqual([], [
+                row for row in found[cell]['instances']
+                if not row['deleted']])
+
+    def wait_for_the_conductor(self):
+        """Wait until the row in cell0 is gone or shown again."""
+        self._wait_for_assert(lambda: self.assertFalse(any(
+            row['hidden'] for row in databases.dump()['cell0']['instances']
+            if not row['deleted'])), max_retries=100, sleep=0.1)
+
+
+class DeleteTest(RaceTestCase):
+
+    def test_deleted_before_the_rebuild_it_stays_deleted(self):
+        self.api.delete_server(self.server['id'])
+        self.assert_refused(404, self.server)
+        self.assert_gone()
+
+    def test_deleted_while_the_scheduler_thinks_it_stays_deleted(self):
+        self.useFixture(base.Interception(SCHEDULER, before=self._delete))
+        self.rebuild(self.server)
+        self.wait_for_the_conductor()
+        self.assert_gone()
+
+    def test_deleted_when_the_scheduler_has_answered_it_stays_deleted(self):
+        self.useFixture(base.Interception(SCHEDULER, after=self._delete))
+        self.rebuild(self.server)
+        self.wait_for_the_conductor()
+        self.assert_gone()
+
+    def test_deleted_when_nova_has_created_it_in_its_cell_it_stays_so(self):
+        self.useFixture(base.Interception(
+            'nova.conductor.manager.ComputeTaskManager._create_tags',
+            before=self._delete))
+        self.rebuild(self.server)
+        self.wait_for_the_conductor()
+        self.assert_gone()
+
+    def test_deleted_before_the_message_arrives_it_stays_deleted(self):
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self._delete()
+        late.deliver()
+        self.assert_gone()
+
+    def test_deleted_when_active_it_is_gone(self):
+        self.rebuild(self.server)
+        self.active(self.server)
+        self._delete()
+        self.assert_gone()
+
+    def test_deleted_by_an_api_without_the_package_it_stays_deleted(self):
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        self.stub_out('cell0_rebuild.exhumation.mark.of', lambda _: None)
+        self._delete()
+        self.stub_out('cell0_rebuild.exhumation.mark.of', mark.of)
+        late.deliver()
+        self.assert_gone()
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def _delete(self, *args, **kwargs):
+        self.api.delete_server(self.server['id'])
+
+
+class LateMessageTest(RaceTestCase):
+
+    def test_buried_again_while_the_scheduler_thinks_it_is_not_lost(self):
+        self.useFixture(base.Interception(
+            SCHEDULER, after=self._bury_as_an_operator_would))
+        self.rebuild(self.server)
+        self.wait_for_the_conductor()
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id'])))
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_a_first_message_after_a_second_rebuild_harms_nothing(self):
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        self._bury_as_an_operator_would()
+        late.let_through()
+        self.rebuild(self.server)
+        self.active(self.server)
+        before = databases.dump()
+        allocations = self._get_allocations_by_server_uuid(self.server['id'])
+        late.deliver()
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual(
+            allocations,
+            self._get_allocations_by_server_uuid(self.server['id']))
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def test_a_first_message_while_a_second_rebuild_waits_harms_nothing(self):
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        self._bury_as_an_operator_would()
+        self.rebuild(self.server)
+        before = databases.dump()
+        late.deliver(0)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        late.deliver(1)
+        self.active(self.server)
+
+    def test_a_message_that_comes_twice_builds_once(self):
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        built = []
+        self.useFixture(base.Interception(
+            SCHEDULER, before=lambda *args, **kwargs: (
+                built.append(1), late.deliver())))
+        late.deliver()
+        self.active(self.server)
+        self.assertEqual([1], built)
+        self.assertEqual(
+            [('create', ['Error']), ('rebuild', ['Success'])],
+            self.actions(self.server))
+
+    def _bury_as_an_operator_would(self, *args, **kwargs):
+        context = nova_context.get_admin_context()
+        build_request = objects.BuildRequest.get_by_instance_uuid(
+            context, self.server['id'])
+        found = mark.of(build_request.instance)
+        mark.take_off(build_request.instance)
+        attempts.bury_again(
+            context, attempts.Attempt(build_request, found), None,
+            self._record)
+
+    def _record(self, context):
+        instance = objects.Instance.get_by_uuid(context, self.server['id'])
+        instance.vm_state = 'error'
+        instance.save()
+
+
+class LateChangeTest(RaceTestCase):
+
+    def test_a_name_that_changes_on_the_way_is_kept(self):
+        self.useFixture(base.Interception(
+            SCHEDULER, before=lambda *args, **kwargs: self.api.put_server(
+                self.server['id'], {'server': {'name': 'late'}})))
+        self.rebuild(self.server)
+        self.assertEqual('late', self.active(self.server)['name'])
+
+    def test_a_name_that_changes_on_the_way_is_kept_by_a_new_burial(self):
+        self.api.put_service_force_down(
+            self.computes['host1'].service_ref.uuid, True)
+        self.useFixture(base.Interception(
+            SCHEDULER, before=lambda *args, **kwargs: self.api.put_server(
+                self.server['id'], {'server': {'name': 'late'}})))
+        self.rebuild(self.server)
+        self.assertEqual('late', self.buried_again(self.server)['name'])
+
+    def test_a_write_to_cell0_that_began_earlier_is_kept(self):
+        context = nova_context.get_admin_context()
+        cctxt = cells.targeted(context, cells.cell0(context))
+        instance = objects.Instance.get_by_uuid(cctxt, self.server['id'])
+        bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
+            cctxt, self.server['id'])
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        instance.display_description = 'late'
+        instance.locked = True
+        instance.locked_by = 'admin'
+        instance.system_metadata['locked_reason'] = 'because'
+        instance.save()
+        bdms[0].delete_on_termination = False
+        bdms[0].save()
+        objects.TagList.create(cctxt, self.server['id'], ['late'])
+        late.deliver()
+        server = self.active(self.server)
+        self.assertEqual('late', server['description'])
+        self.assertEqual(['late'], server['tags'])
+        self.assertTrue(server['locked'])
+        self.assertEqual('because', server['locked_reason'])
+        self.assertEqual([False], [
+            row['delete_on_termination']
+            for row in databases.dump()['cell1']['block_device_mapping']])
+
+    def test_a_delete_that_began_earlier_ends_the_rebuild(self):
+        context = nova_context.get_admin_context()
+        instance = objects.Instance.get_by_uuid(
+            cells.targeted(context, cells.cell0(context)), self.server['id'])
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server)
+        instance.task_state = 'deleting'
+        instance.save()
+        late.deliver()
+        server = self.buried_again(self.server)
+        self.assertIn('deleting', server['fault']['details'])
+        self.assertEqual(
+            [], databases.rows_with(
+                self.server['id'], databases.dump()['cell1']))
+        self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+
+    def test_what_the_request_changes_wins_over_what_was(self):
+        late = self.useFixture(HeldMessage())
+        self.rebuild(self.server, name='asked')
+        late.deliver()
+        self.assertEqual('asked', self.active(self.server)['name'])
+
+
+class HeldMessage(base.fixtures.Fixture):
+    """Holds the messages to the conductor back until they are delivered."""
+
+    def _setUp(self):
+        self._held = []
+        self._holds = True
+        send = rpcapi.RebuildAPI.rebuild_instance_in_cell0
+
+        def hold(api, context, *args):
+            if self._holds:
+                self._held.append((context, args))
+            else:
+                send(api, context, *args)
+        self.useFixture(base.fixtures.MonkeyPatch(
+            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+            hold))
+
+    def let_through(self):
+        """Hold back no more messages."""
+        self._holds = False
+
+    def deliver(self, index=0):
+        """Deliver a message that was held back, as often as one likes."""
+        context, args = self._held[index]
+        copy = nova_context.RequestContext.from_dict(context.to_dict())
+        uuid, generation, spec, image, password = args
+        endpoint.RebuildEndpoint().rebuild_instance_in_cell0(
+            copy, uuid, generation, spec.obj_clone(), image, password)
