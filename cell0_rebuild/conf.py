@@ -68,12 +68,12 @@ Patch a Nova release outside the range that the package was tested with. The
 signatures of all patched functions are still checked.
 """),
     cfg.IntOpt(
-        'probe_timeout',
+        'answer_timeout',
         default=5,
         min=1,
         help="""
 Seconds that nova-api waits for a conductor that can rebuild buried servers to
-answer before it refuses a rebuild.
+answer, and then to take the server, before it refuses a rebuild.
 """),
 ]
 

@@ -27,6 +27,15 @@ TOPIC = 'cell0_rebuild'
 NAMESPACE = 'cell0_rebuild'
 VERSION = '1.0'
 
+# What a broker, or its absence, raises. The in-memory driver of tests says
+# UnsupportedVersion where RabbitMQ has RemoteError.
+_UNANSWERED = (
+    messaging.MessagingException,
+    messaging.MessageUndeliverable,
+    messaging.RemoteError,
+    messaging.UnsupportedVersion,
+)
+
 
 class RebuildAPI:
     """Client side of the RPC API that rebuilds buried servers.
@@ -44,42 +53,49 @@ class RebuildAPI:
             messaging.Target(
                 topic=TOPIC, namespace=NAMESPACE, version=VERSION),
             serializer=objects_base.NovaObjectSerializer())
-        # A broker that knows no consumer of the topic says so at once,
-        # instead of dropping the message.
-        self._options = messaging.TransportOptions(at_least_once=True)
 
     def ping(self, context: ty.Any) -> None:
-        """Make sure that there is a conductor for the cast that follows.
+        """Make sure that there is a conductor for what follows.
 
         :raises NoConductor: if none answers within
-            ``[cell0_rebuild] probe_timeout`` seconds.
+            ``[cell0_rebuild] answer_timeout`` seconds.
         """
-        client = self._client.prepare(
-            timeout=cfg.CONF.cell0_rebuild.probe_timeout,
-            transport_options=self._options)
-        try:
-            client.call(context, 'ping')
-        except (messaging.MessagingTimeout,
-                messaging.MessageDeliveryFailure,
-                messaging.MessageUndeliverable,
-                messaging.RemoteError,
-                messaging.UnsupportedVersion) as error:
-            raise exceptions.NoConductor(repr(error)) from error
+        self._call(context, 'ping')
 
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None,
     ) -> None:
-        """Ask a conductor to rebuild a server (cast).
+        """Hand a server to a conductor that rebuilds it.
+
+        This is a call: the conductor answers when it has taken the attempt
+        and goes on by itself. A cast may be lost, with a conductor that
+        stops and acknowledges what it will never do.
 
         :param instance_uuid: the server, which has a build request.
         :param generation: of the attempt.
         :param request_spec: complete, as for a create.
         :param image: the image, as Nova's image API gives it.
+        :raises NoConductor: if none says in time that it has taken the
+            attempt. One may have taken it all the same.
         """
-        self._client.prepare(transport_options=self._options).cast(
+        self._call(
             context, 'rebuild_instance_in_cell0',
             instance_uuid=instance_uuid, generation=generation,
             request_spec=request_spec, image=image,
             admin_password=admin_password)
+
+    def _call(
+        self, context: ty.Any, method: str, **arguments: ty.Any
+    ) -> None:
+        client = self._client.prepare(
+            timeout=cfg.CONF.cell0_rebuild.answer_timeout, retry=1,
+            # A broker that knows no consumer of the topic says so at once,
+            # instead of dropping the message.
+            transport_options=messaging.TransportOptions(at_least_once=True))
+        try:
+            client.call(context, method, **arguments)
+        except _UNANSWERED as error:
+            # Some of them have a type and no text.
+            raise exceptions.NoConductor(repr(error)) from error

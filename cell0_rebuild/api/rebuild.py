@@ -27,7 +27,6 @@ from nova import exception
 from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
-import oslo_messaging as messaging
 
 from cell0_rebuild.api import changes as request_changes
 from cell0_rebuild.api import image as images
@@ -203,11 +202,10 @@ def _move(
         conductor.rebuild_instance_in_cell0(
             context, uuid, exhumed.generation, plan.spec, plan.image.meta,
             admin_password)
-    except (messaging.MessagingException,
-            messaging.MessageUndeliverable) as error:  # not one of the former
-        LOG.error('The rebuild could not be handed to a conductor: %r', error,
-                  instance_uuid=uuid)
-        attempts.withdraw(context, uuid, exhumed)
-        refusals.conflict(
-            f'Server {uuid} could not be handed to a nova-conductor. It is '
-            f'buried in cell0 as before. Try again later.')
+    except exceptions.NoConductor as error:
+        LOG.warning('No nova-conductor says that it rebuilds the server: %s',
+                    error, instance_uuid=uuid)
+        if attempts.withdraw(context, uuid, exhumed):
+            refusals.conflict(
+                f'Server {uuid} could not be handed to a nova-conductor. It '
+                f'is buried in cell0 as before. Try again later.')

@@ -33,7 +33,9 @@ class RebuildEndpoint:
     target = messaging.Target(
         namespace=rpcapi.NAMESPACE, version=rpcapi.VERSION)
 
-    def __init__(self) -> None:
+    def __init__(self, executor: ty.Any) -> None:
+        """:param executor: runs the builds, so that a call is answered."""
+        self._executor = executor
         self._builder = builder.Builder()
 
     def ping(self, context: ty.Any) -> bool:
@@ -44,18 +46,33 @@ class RebuildEndpoint:
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None,
-    ) -> None:
-        """Build a server that nova-api has moved out of cell0.
+    ) -> bool:
+        """Take a server that nova-api has moved out of cell0, and build it.
 
-        A message whose attempt has ended, or that came before, does nothing.
+        :returns: False if the attempt has ended, or a message for it came
+            before; nothing is done then. True when it is taken; the build
+            goes on after the answer.
         """
         attempt = attempts.begin(
             context, instance_uuid, generation, cfg.CONF.host)
         if attempt is None:
-            LOG.info('Rebuild attempt %s has ended already.', generation,
-                     instance_uuid=instance_uuid)
-            return
+            LOG.info('Rebuild attempt %s has ended or was taken already.',
+                     generation, instance_uuid=instance_uuid)
+            return False
+        self._executor.submit(
+            self._build, context, attempt, request_spec, image,
+            admin_password)
+        return True
+
+    def _build(
+        self, context: ty.Any, attempt: attempts.Attempt, *args: ty.Any
+    ) -> None:
+        # Logs in this thread tell the request.
+        context.update_store()
         LOG.info('Rebuilding the server that was buried in cell0.',
-                 instance_uuid=instance_uuid)
-        self._builder.build(
-            context, attempt, request_spec, image, admin_password)
+                 instance_uuid=attempt.uuid)
+        try:
+            self._builder.build(context, attempt, *args)
+        except Exception:
+            LOG.exception('The rebuild ended halfway.',
+                          instance_uuid=attempt.uuid)

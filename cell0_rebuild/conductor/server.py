@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import typing as ty
 
+import futurist
 from nova.objects import base as objects_base
 from nova import rpc
+from nova import utils
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -30,24 +32,42 @@ _BINARY = 'nova-conductor'
 _ATTRIBUTE = '_cell0_rebuild_server'
 
 
+class RebuildServer:
+    """Listens for rebuilds and runs them."""
+
+    def __init__(self) -> None:
+        # This module is imported to patch nova.service, before nova's
+        # objects are: too early for what imports them.
+        from cell0_rebuild.conductor import endpoint
+        self._executor = _executor(cfg.CONF.executor_thread_pool_size)
+        self._server = rpc.get_server(
+            messaging.Target(topic=rpcapi.TOPIC, server=cfg.CONF.host),
+            [endpoint.RebuildEndpoint(self._executor)],
+            objects_base.NovaObjectSerializer())
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._server.start()
+        LOG.info('Listening for rebuilds of servers that are buried in '
+                 'cell0.')
+
+    def stop(self) -> None:
+        """Listen no more, and wait for the rebuilds in progress."""
+        self._server.stop()
+        self._server.wait()
+        self._executor.shutdown()
+
+
 def start(
     wrapped: ty.Callable[..., None], service: ty.Any, args: ty.Any,
     kwargs: ty.Any,
 ) -> None:
     """Wrap ``Service.start``: a conductor listens to our topic too."""
     wrapped(*args, **kwargs)
-    if service.binary != _BINARY:
-        return
-    # This module is imported to patch nova.service, before nova's objects
-    # are: too early for what imports them.
-    from cell0_rebuild.conductor import endpoint
-    target = messaging.Target(topic=rpcapi.TOPIC, server=cfg.CONF.host)
-    server = rpc.get_server(
-        target, [endpoint.RebuildEndpoint()],
-        objects_base.NovaObjectSerializer())
-    server.start()
-    setattr(service, _ATTRIBUTE, server)
-    LOG.info('Listening for rebuilds of servers that are buried in cell0.')
+    if service.binary == _BINARY:
+        server = RebuildServer()
+        server.start()
+        setattr(service, _ATTRIBUTE, server)
 
 
 def stop(
@@ -58,5 +78,11 @@ def stop(
     server = vars(service).pop(_ATTRIBUTE, None)
     if server is not None:
         server.stop()
-        server.wait()
     wrapped(*args, **kwargs)
+
+
+def _executor(size: int) -> ty.Any:
+    threading = getattr(utils, 'concurrency_mode_threading', lambda: False)
+    if threading():
+        return futurist.ThreadPoolExecutor(max_workers=size)
+    return futurist.GreenThreadPoolExecutor(max_workers=size)

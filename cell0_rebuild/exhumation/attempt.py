@@ -128,14 +128,22 @@ def exhume(
     return exhumed
 
 
-def withdraw(context: ty.Any, instance_uuid: str, exhumed: Exhumed) -> None:
-    """Take :func:`exhume` back: the message could not be sent."""
+def withdraw(context: ty.Any, instance_uuid: str, exhumed: Exhumed) -> bool:
+    """Take :func:`exhume` back: no conductor has answered.
+
+    :returns: False if a conductor has taken the attempt all the same, or the
+        owner has deleted the server.
+    """
+    if switch.take(context, instance_uuid, exhumed.generation,
+                   'nova-api') is None:
+        return False
     cell = cells.cell0(context)
     cctxt = cells.targeted(context, cell)
     grave.show(cctxt, instance_uuid)
     if not switch.back(context, instance_uuid, exhumed.generation, cell.id,
                        exhumed.blob):
         grave.remove(cctxt, instance_uuid)
+    return True
 
 
 def begin(

@@ -45,9 +45,9 @@ class FixtureTest(test.NoDBTestCase):
             if found is not before[name]])
 
     def test_it_takes_values_for_the_options(self):
-        with fixture.Cell0RebuildFixture(probe_timeout=7):
-            self.assertEqual(7, cfg.CONF.cell0_rebuild.probe_timeout)
-        self.assertEqual(5, cfg.CONF.cell0_rebuild.probe_timeout)
+        with fixture.Cell0RebuildFixture(answer_timeout=7):
+            self.assertEqual(7, cfg.CONF.cell0_rebuild.answer_timeout)
+        self.assertEqual(5, cfg.CONF.cell0_rebuild.answer_timeout)
 
     def test_nothing_is_enabled_when_a_target_does_not_match(self):
         before = self._objects()

@@ -12,6 +12,7 @@
 
 """Deletes and late messages before, during and after a rebuild."""
 
+import futurist
 from nova import context as nova_context
 from nova import objects
 
@@ -280,5 +281,6 @@ class HeldMessage(base.fixtures.Fixture):
         context, args = self._held[index]
         copy = nova_context.RequestContext.from_dict(context.to_dict())
         uuid, generation, spec, image, password = args
-        endpoint.RebuildEndpoint().rebuild_instance_in_cell0(
-            copy, uuid, generation, spec.obj_clone(), image, password)
+        with futurist.SynchronousExecutor() as executor:
+            endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
+                copy, uuid, generation, spec.obj_clone(), image, password)

@@ -14,10 +14,13 @@
 
 import copy
 
+import futurist
 from nova.tests.functional.api import client as api_client
-import oslo_messaging
 from oslo_utils.fixture import uuidsentinel
 
+from cell0_rebuild.conductor import endpoint
+from cell0_rebuild import exceptions
+from cell0_rebuild import rpcapi
 from tests.functional import base
 from tests.functional import databases
 
@@ -179,7 +182,7 @@ class ServerStateTest(RefusalTestCase):
 
 class NoConductorTest(RefusalTestCase):
 
-    options = {'probe_timeout': 1}
+    options = {'answer_timeout': 1}
 
     def test_without_a_conductor_that_can_do_it_it_is_409(self):
         self.stop_listening()
@@ -188,7 +191,7 @@ class NoConductorTest(RefusalTestCase):
 
     def test_a_message_that_cannot_be_sent_is_409_and_undone(self):
         def fail(*args, **kwargs):
-            raise oslo_messaging.MessageDeliveryFailure('broker is down')
+            raise exceptions.NoConductor('broker is down')
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
                       'rebuild_instance_in_cell0', fail)
         before = databases.dump()
@@ -200,6 +203,35 @@ class NoConductorTest(RefusalTestCase):
                 'api.instance_mappings.updated_at',
                 'cell0.instances.updated_at'})
         self.assert_shown_once(self.server['id'], 'ERROR')
+
+    def test_a_conductor_that_took_it_but_did_not_say_so_is_believed(self):
+        call = rpcapi.RebuildAPI._call
+
+        def lose_the_answer(api, context, method, **arguments):
+            call(api, context, method, **arguments)
+            if method != 'ping':
+                raise exceptions.NoConductor('timeout')
+        self.stub_out(
+            'cell0_rebuild.rpcapi.RebuildAPI._call', lose_the_answer)
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_a_conductor_that_comes_after_the_refusal_does_nothing(self):
+        sent = []
+
+        def delay(api, context, method, **arguments):
+            if method != 'ping':
+                sent.append((context, arguments))
+                raise exceptions.NoConductor('timeout')
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI._call', delay)
+        self.assert_refused(409, self.server)
+        before = databases.dump()
+        [(context, arguments)] = sent
+        with futurist.SynchronousExecutor() as executor:
+            self.assertFalse(endpoint.RebuildEndpoint(
+                executor).rebuild_instance_in_cell0(context, **arguments))
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
 
 
 class UnknownNetworksTest(base.FunctionalTestCase):
