@@ -1,0 +1,102 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A private RabbitMQ."""
+
+import pathlib
+import shutil
+
+import amqp
+import fixtures
+import kombu
+
+from tests.integration import processes
+
+# The script of the package itself: the one on the PATH changes to the user
+# of the distribution's broker.
+SCRIPT = pathlib.Path('/usr/lib/rabbitmq/bin/rabbitmq-server')
+
+
+class RabbitMQ(fixtures.Fixture):
+    """A RabbitMQ server, with its own epmd, on free ports of the loopback."""
+
+    def __init__(self, programs, folder):
+        """:param programs: the :class:`processes.Processes` to start it."""
+        super().__init__()
+        self._programs = programs
+        self._folder = pathlib.Path(folder) / 'rabbitmq'
+
+    def _setUp(self):
+        self.port, distribution, names = processes.free_ports(3)
+        self._folder.mkdir()
+        self.addCleanup(shutil.rmtree, self._folder, ignore_errors=True)
+        (self._folder / 'plugins').write_text('[].\n')
+        (self._folder / 'environment').touch()
+        # Otherwise RabbitMQ starts a daemon that outlives it.
+        epmd = self._programs.start(
+            'epmd', 'epmd', '-port', names, '-address', '127.0.0.1')
+        self.addCleanup(epmd.kill)
+        epmd.wait_for_port(names)
+        self._server = self._programs.start(
+            'rabbitmq', SCRIPT, **self._environment(distribution, names))
+        self.addCleanup(self._server.kill)
+
+    @property
+    def url(self):
+        """The URL of the broker for oslo.messaging."""
+        return f'rabbit://guest:guest@127.0.0.1:{self.port}/'
+
+    def wait(self):
+        """Wait until it accepts connections."""
+        self._server.wait_for_port(self.port)
+
+    def delete_queue(self, name):
+        """Delete a queue, whether or not it exists."""
+        with self._connect() as connection:
+            connection.default_channel.queue_delete(name)
+
+    def has_consumer(self, queue):
+        """Tell whether somebody takes messages from a queue."""
+        with self._connect() as connection:
+            try:
+                return connection.default_channel.queue_declare(
+                    queue, passive=True).consumer_count > 0
+            except amqp.NotFound:
+                return False
+
+    def _connect(self):
+        return kombu.Connection(
+            hostname='127.0.0.1', port=self.port, userid='guest',
+            password='guest', connect_timeout=5)
+
+    def _environment(self, distribution, names):
+        folder = self._folder
+        return {
+            'ERL_EPMD_PORT': names,
+            'ERL_EPMD_ADDRESS': '127.0.0.1',
+            'RABBITMQ_NODENAME': f'cell0-rebuild-{self.port}@localhost',
+            'RABBITMQ_NODE_IP_ADDRESS': '127.0.0.1',
+            'RABBITMQ_NODE_PORT': self.port,
+            'RABBITMQ_DIST_PORT': distribution,
+            'RABBITMQ_CONF_ENV_FILE': folder / 'environment',
+            'RABBITMQ_CONFIG_FILE': folder / 'rabbitmq',
+            'RABBITMQ_ADVANCED_CONFIG_FILE': folder / 'advanced',
+            'RABBITMQ_ENABLED_PLUGINS_FILE': folder / 'plugins',
+            'RABBITMQ_MNESIA_BASE': folder / 'mnesia',
+            'RABBITMQ_LOG_BASE': folder / 'log',
+            'RABBITMQ_LOGS': '-',
+            # Without this the script stays as the parent of the broker and
+            # would not take it along when it is killed.
+            'RABBITMQ_ALLOW_INPUT': 'true',
+            'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS':
+                '-noinput +S 1:1 -kernel inet_dist_use_interface {127,0,0,1}',
+        }

@@ -1,0 +1,77 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Talk to nova-api, and to Placement, as clients do."""
+
+import requests
+
+# Nova's highest microversion, and the one that the package adds.
+STOCK = '2.104'
+ADDED = '2.105'
+
+
+class Client:
+    """Asks nova-api as an administrator of one project."""
+
+    def __init__(self, url):
+        self._url = f'{url}/v2.1'
+        self._session = requests.Session()
+        self._session.trust_env = False
+        # What Keystone's middleware would put there.
+        self._session.headers.update({
+            'X-Auth-Token': 'token', 'X-User-Id': 'user',
+            'X-Project-Id': 'project', 'X-Roles': 'admin,member,reader'})
+
+    def ask(self, method, path, body=None, microversion=STOCK):
+        """Return the answer to a request, whatever it is."""
+        return self._session.request(
+            method, self._url + path, json=body, timeout=60, headers={
+                'OpenStack-API-Version': f'compute {microversion}'})
+
+    def get(self, path):
+        """Return what is there."""
+        return self._do('GET', path).json()
+
+    def post(self, path, body):
+        """Make something and return it."""
+        return self._do('POST', path, body).json()
+
+    def delete(self, path):
+        """Delete something."""
+        self._do('DELETE', path)
+
+    def server(self, server_id):
+        """Return a server as its owner sees it."""
+        return self.get(f'/servers/{server_id}')['server']
+
+    def rebuild(self, server_id, microversion=ADDED, **changes):
+        """Return the answer to a rebuild request, whatever it is."""
+        return self.ask('POST', f'/servers/{server_id}/action',
+                        {'rebuild': changes}, microversion)
+
+    def _do(self, method, path, body=None):
+        answer = self.ask(method, path, body)
+        if not answer.ok:
+            raise AssertionError(f'{method} {path}: {answer.status_code} '
+                                 f'{answer.text}')
+        return answer
+
+
+def allocations(url, consumer):
+    """Return what Placement has for a server: resources by provider."""
+    session = requests.Session()
+    session.trust_env = False
+    answer = session.get(f'{url}/allocations/{consumer}', timeout=60,
+                         headers={'X-Auth-Token': 'admin'})
+    answer.raise_for_status()
+    return {provider: found['resources']
+            for provider, found in answer.json()['allocations'].items()}

@@ -1,0 +1,214 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A cloud of real processes: Nova with two cells, Placement and their kin."""
+
+import contextlib
+import fcntl
+import pathlib
+import shutil
+
+import fixtures
+
+from tests.integration import brokers
+from tests.integration import clients
+from tests.integration import databases
+from tests.integration import dump
+from tests.integration import processes
+from tests.integration import settings
+from tests.integration import standins
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / '.state' / 'cloud'
+DATABASES = ('api', 'cell0', 'cell1', 'placement')
+TOPIC = 'cell0_rebuild'
+
+
+def missing_packages():
+    """Return the Debian packages that must be installed first."""
+    wanted = {'mariadb-server': '/usr/sbin/mariadbd',
+              'rabbitmq-server': brokers.SCRIPT}
+    return [package for package, program in wanted.items()
+            if not pathlib.Path(program).exists()]
+
+
+class Cloud(fixtures.Fixture):
+    """nova-api, nova-scheduler and Placement.
+
+    Conductors and computes are for the test to start. The package is enabled
+    in all services but some conductors; schedulers and computes it must
+    leave alone.
+    """
+
+    def _setUp(self):
+        self._clear()
+        self._conductors = {}
+        self._computes = {}
+        self._commands = 0
+        self._programs = processes.Processes(FOLDER)
+        self.addCleanup(self._programs.end)
+        self.broker = self.useFixture(
+            brokers.RabbitMQ(self._programs, FOLDER))
+        self._database = self.useFixture(
+            databases.MariaDB(self._programs, FOLDER))
+        self._database.create(*DATABASES)
+        self._configure()
+        self._start()
+
+    def conductors(self, enabled=(), stock=()):
+        """Have these nova-conductors running, and no others.
+
+        :param enabled: the names of those that have the package.
+        :param stock: the names of those that do not.
+        """
+        for name in self._conductors.keys() - {*enabled, *stock}:
+            self.kill_conductor(name)
+        for name in {*enabled, *stock} - self._conductors.keys():
+            changes = [settings.ENABLED] if name in enabled else []
+            self._conductors[name] = self._start_service(
+                'nova-conductor', name, self._cell1, *changes)
+        for name in enabled:
+            self._wait_for_consumer(name, TOPIC)
+        for name in stock:
+            self._wait_for_consumer(name, 'conductor')
+
+    def kill_conductor(self, name):
+        """Kill a nova-conductor, its workers too, as a crash does."""
+        self._conductors.pop(name).kill()
+
+    def output_of(self, name):
+        """Return what a process has printed and logged."""
+        return (FOLDER / 'log' / f'{name}.log').read_text()
+
+    def close_hosts(self):
+        """Let no new server be scheduled to the computes that there are."""
+        self._set_computes('disabled')
+
+    def open_host(self):
+        """Have a nova-compute that servers are scheduled to."""
+        if not self._computes:
+            self.add_host('host')
+        self._set_computes('enabled')
+
+    def add_host(self, name):
+        """Start a nova-compute, as an operator adds one."""
+        self._computes[name] = self._start_service(
+            'nova-compute', name, settings.ENABLED)
+        self._wait_for_consumer(name, 'compute')
+        self._manage('cell_v2', 'discover_hosts')
+
+    def start_api(self, name, *changes):
+        """Start one more nova-api."""
+        [port] = processes.free_ports(1)
+        return self._start_api(name, port, *changes)
+
+    def dump(self):
+        """Return all that is in the databases."""
+        with self._database.connect() as connection:
+            return dump.Dump(connection, DATABASES)
+
+    def allocations(self, server_id):
+        """Return what Placement has for a server, by provider."""
+        return clients.allocations(self._settings.placement, server_id)
+
+    def _clear(self):
+        FOLDER.parent.mkdir(exist_ok=True)
+        lock = (FOLDER.parent / 'cloud.lock').open('w')
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        processes.sweep(FOLDER)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(FOLDER)
+
+    def _configure(self):
+        self._ports = processes.free_ports(2)
+        nova, placement = (f'http://127.0.0.1:{port}' for port in self._ports)
+        self._settings = settings.Settings(
+            FOLDER, {name: self._database.url(name) for name in DATABASES},
+            self.broker.url, placement,
+            self.useFixture(standins.Glance()).url,
+            self.useFixture(standins.Neutron()).url)
+        self._cell0 = self._settings.databases('cell0')
+        self._cell1 = self._settings.databases('cell1')
+        self._manage_conf = self._settings.write_nova(
+            'nova-manage', self._cell1, settings.ENABLED)
+        self.api = clients.Client(nova)
+
+    def _start(self):
+        path = self._settings.write_placement()
+        placement = self._start_wsgi(
+            'placement', 'placement.wsgi.api', self._ports[1],
+            OS_PLACEMENT_CONFIG_DIR=path.parent)
+        self._make_cells()
+        self.broker.wait()
+        api = self._start_api('nova-api', self._ports[0], settings.ENABLED)
+        self._start_service('nova-scheduler', 'nova-scheduler', self._cell0,
+                            settings.ENABLED)
+        placement.wait_for_port(self._ports[1])
+        api.wait_for_port(self._ports[0])
+        self.api.post('/flavors', {'flavor': {
+            'id': 'small', 'name': 'small', 'vcpus': 1, 'ram': 64,
+            'disk': 1}})
+
+    def _make_cells(self):
+        cell1 = self._start_manage('db', 'sync', '--local_cell')
+        self._manage('api_db', 'sync')
+        mappings = [
+            self._start_manage(
+                'cell_v2', 'map_cell0', '--database_connection',
+                self._database.url('cell0')),
+            self._start_manage('cell_v2', 'create_cell', '--name', 'cell1')]
+        cell1.finish()
+        self._database.copy('cell1', 'cell0')
+        for mapping in mappings:
+            mapping.finish()
+
+    def _manage(self, *arguments):
+        self._start_manage(*arguments).finish()
+
+    def _start_manage(self, *arguments):
+        self._commands += 1
+        return self._programs.start(
+            f'nova-manage-{self._commands}', 'nova-manage', '--config-file',
+            self._manage_conf, *arguments)
+
+    def _start_api(self, name, port, *changes):
+        path = self._settings.write_nova(name, self._cell0, *changes)
+        self._settings.write_paste(name)
+        return self._start_wsgi(name, 'nova.wsgi.osapi_compute', port,
+                                OS_NOVA_CONFIG_DIR=path.parent)
+
+    def _start_wsgi(self, name, module, port, **environment):
+        return self._programs.start(
+            name, 'uwsgi', '--master', '--lazy-apps', '--need-app',
+            '--no-orphans', '--die-on-term', '--workers=1', '--threads=8',
+            # Said because it does it: clients must not use it again.
+            '--add-header=Connection: close',
+            f'--http-socket=127.0.0.1:{port}',
+            f'--module={module}:application', **environment)
+
+    def _start_service(self, binary, name, *changes):
+        return self._programs.start(
+            name, binary, '--config-file',
+            self._settings.write_nova(name, *changes))
+
+    def _wait_for_consumer(self, name, topic):
+        process = self._conductors.get(name) or self._computes[name]
+        process.wait_until(
+            lambda: self.broker.has_consumer(f'{topic}.{name}'),
+            f'listening on topic {topic}')
+
+    def _set_computes(self, status):
+        found = self.api.get('/os-services?binary=nova-compute')
+        for service in found['services']:
+            if service['status'] != status:
+                self.api.ask('PUT', f'/os-services/{service["id"]}',
+                             {'status': status}).raise_for_status()

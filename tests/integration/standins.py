@@ -1,0 +1,105 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What answers in place of Glance and Neutron.
+
+Nova asks Glance for the image of every server and Neutron for the ports of
+every server, also of one without networks. Both would need Keystone and a
+database each to say so little, so this is said here. Nothing else of the
+cloud is made up.
+"""
+
+import http.server
+import json
+import threading
+
+import fixtures
+
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+
+_IMAGE = {
+    'id': IMAGE, 'name': 'image', 'status': 'active', 'visibility': 'public',
+    'container_format': 'bare', 'disk_format': 'raw', 'size': 1,
+    'min_disk': 0, 'min_ram': 0, 'protected': False, 'tags': [],
+    'owner': 'project', 'checksum': None,
+    'created_at': '2026-01-01T00:00:00Z',
+    'updated_at': '2026-01-01T00:00:00Z',
+    'self': f'/v2/images/{IMAGE}', 'file': f'/v2/images/{IMAGE}/file',
+    'schema': '/v2/schemas/image',
+}
+
+# The schema tells Nova which of the above are no custom properties.
+_GLANCE = {
+    _IMAGE['self']: _IMAGE,
+    _IMAGE['schema']: {
+        'name': 'image',
+        'properties': {name: {'is_base': True} for name in _IMAGE}},
+}
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+
+    protocol_version = 'HTTP/1.1'
+
+    def do_GET(self):
+        found = self.answer(self.path.partition('?')[0])
+        body = json.dumps(found or {}).encode()
+        self.send_response(404 if found is None else 200)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        """Say nothing; Nova logs what it asks for."""
+
+
+class _Glance(_Handler):
+
+    def answer(self, path):
+        """Describe the one image that there is."""
+        return _GLANCE.get(path)
+
+
+class _Neutron(_Handler):
+
+    def answer(self, path):
+        """List a collection, all of which are empty."""
+        return {path.rpartition('/')[2].removesuffix('.json'): []}
+
+
+class _Server(fixtures.Fixture):
+
+    handler: type[_Handler]
+
+    def _setUp(self):
+        server = http.server.ThreadingHTTPServer(
+            ('127.0.0.1', 0), self.handler)
+        server.daemon_threads = True
+        self.url = f'http://127.0.0.1:{server.server_port}'
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+
+class Glance(_Server):
+    """Has one image."""
+
+    handler = _Glance
+
+
+class Neutron(_Server):
+    """Has nothing."""
+
+    handler = _Neutron

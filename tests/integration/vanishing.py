@@ -1,0 +1,61 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A conductor that says that it is there, and then is not."""
+
+import fixtures
+from oslo_config import cfg
+import oslo_messaging as messaging
+
+from tests.integration import cloud
+
+
+class _Endpoint:
+
+    target = messaging.Target(namespace=cloud.TOPIC, version='1.0')
+
+    def __init__(self, broker):
+        self._broker = broker
+
+    def ping(self, context):
+        """Answer, but have the queue of all conductors go before that.
+
+        So it is when the broker is restarted just then, whose queues go
+        with it and come back with the conductors.
+        """
+        self._broker.delete_queue(cloud.TOPIC)
+        return True
+
+
+class Conductor(fixtures.Fixture):
+    """An RPC server in the place of nova-conductor's.
+
+    No real conductor can be stopped between two messages of a request.
+    """
+
+    def __init__(self, broker):
+        super().__init__()
+        self._broker = broker
+
+    def _setUp(self):
+        cfg.CONF([])
+        # It comes back only when nova-api has sent the next message.
+        transport = messaging.get_rpc_transport(
+            cfg.CONF, f'{self._broker.url}?kombu_reconnect_delay=4')
+        self.addCleanup(transport.cleanup)
+        server = messaging.get_rpc_server(
+            transport, messaging.Target(
+                exchange='nova', topic=cloud.TOPIC, server='vanishing'),
+            [_Endpoint(self._broker)], executor='threading')
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
