@@ -40,25 +40,43 @@ class Kept:
 
     :param requested_networks: a NetworkRequestList, or None if the owner
         asked for nothing in particular.
+    :param requested_destination: a Destination, or None: the host or node
+        that an administrator asked for.
+    :param injected_files: ``[path, content]`` of each personality file.
     """
 
     requested_networks: ty.Any
+    requested_destination: ty.Any = None
+    injected_files: list[list[str]] = dataclasses.field(default_factory=list)
 
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored in the blob."""
-        networks = self.requested_networks
-        return {'requested_networks':
-                None if networks is None else networks.obj_to_primitive()}
+        return {
+            'requested_networks': _stored(self.requested_networks),
+            'requested_destination': _stored(self.requested_destination),
+            'injected_files': [list(file) for file in self.injected_files]}
 
     @classmethod
     def from_primitive(cls, stored: dict[str, ty.Any]) -> Kept:
         """Return what was stored by :meth:`to_primitive`."""
-        networks = stored['requested_networks']
-        if networks is not None:
-            networks = nova_objects.NetworkRequestList.obj_from_primitive(
-                networks)
-            networks.obj_reset_changes(recursive=True)
-        return cls(networks)
+        return cls(
+            _loaded(nova_objects.NetworkRequestList,
+                    stored['requested_networks']),
+            _loaded(nova_objects.Destination,
+                    stored['requested_destination']),
+            stored['injected_files'])
+
+
+def _stored(value: ty.Any) -> ty.Any:
+    return None if value is None else value.obj_to_primitive()
+
+
+def _loaded(cls: ty.Any, stored: ty.Any) -> ty.Any:
+    if stored is None:
+        return None
+    value = cls.obj_from_primitive(stored)
+    value.obj_reset_changes(recursive=True)
+    return value
 
 
 @base.NovaObjectRegistry.objectify

@@ -65,7 +65,7 @@ class RebuildAPI:
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
-        admin_password: str | None,
+        admin_password: str | None, injected_files: list[list[str]],
     ) -> None:
         """Hand a server to a conductor that rebuilds it.
 
@@ -77,6 +77,7 @@ class RebuildAPI:
         :param generation: of the attempt.
         :param request_spec: complete, as for a create.
         :param image: the image, as Nova's image API gives it.
+        :param injected_files: ``[path, content]`` of each personality file.
         :raises NoConductor: if none says in time that it has taken the
             attempt. One may have taken it all the same.
         """
@@ -84,7 +85,7 @@ class RebuildAPI:
             context, 'rebuild_instance_in_cell0',
             instance_uuid=instance_uuid, generation=generation,
             request_spec=request_spec, image=image,
-            admin_password=admin_password)
+            admin_password=admin_password, injected_files=injected_files)
 
     def _call(
         self, context: ty.Any, method: str, **arguments: ty.Any

@@ -201,7 +201,7 @@ def _move(
     try:
         conductor.rebuild_instance_in_cell0(
             context, uuid, exhumed.generation, plan.spec, plan.image.meta,
-            admin_password)
+            admin_password, plan.spec.kept.injected_files)
     except exceptions.NoConductor as error:
         LOG.warning('No nova-conductor says that it rebuilds the server: %s',
                     error, instance_uuid=uuid)

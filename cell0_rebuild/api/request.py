@@ -32,7 +32,8 @@ from cell0_rebuild.api import image as images
 
 # Fields that a create sends with the RequestSpec and Nova does not store.
 _NOT_STORED = ('requested_resources', 'request_level_params',
-               'network_metadata', 'requested_networks')
+               'network_metadata', 'requested_networks',
+               'requested_destination')
 
 
 def renew(
@@ -59,6 +60,7 @@ def renew(
             hardware.numa_get_constraints(instance.flavor, image_meta))
     _renew_resources(compute_api, context, instance, spec, image_meta)
     _renew_accelerators(context, instance, spec)
+    spec.requested_destination = spec.kept.requested_destination
     if hasattr(spec, 'generate_request_groups_from_pci_requests'):
         spec.generate_request_groups_from_pci_requests()
     spec.obj_reset_changes(

@@ -60,16 +60,17 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def build(
         self, context: ty.Any, attempt: attempts.Attempt,
         request_spec: ty.Any, image: dict[str, ty.Any],
-        admin_password: str | None,
+        admin_password: str | None, injected_files: list[list[str]],
     ) -> None:
         """Build the server, or bury it again if that fails."""
         copy.copy(self)._build(
-            context, attempt, request_spec, image, admin_password)
+            context, attempt, request_spec, image, admin_password,
+            injected_files)
 
     def _build(
         self, context: ty.Any, attempt: attempts.Attempt,
         request_spec: ty.Any, image: dict[str, ty.Any],
-        admin_password: str | None,
+        admin_password: str | None, injected_files: list[list[str]],
     ) -> None:
         self._attempt = attempt
         build_request = attempt.build_request
@@ -80,7 +81,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, attempt.uuid, force=True)
             self.schedule_and_build_instances(
                 context, [build_request], [request_spec], image,
-                admin_password, injected_files=[],
+                admin_password, injected_files,
                 requested_networks=_networks(request_spec),
                 block_device_mapping=snapshot.new_bdms(
                     context, build_request.block_device_mappings),

@@ -23,7 +23,7 @@ from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)
 
-_kept: contextvars.ContextVar[our_objects.Kept | None] = (
+_kept: contextvars.ContextVar[dict[str, our_objects.Kept] | None] = (
     contextvars.ContextVar('cell0_rebuild_kept', default=None))
 
 
@@ -55,7 +55,7 @@ def bury_in_cell0(
     if kept is not None:
         context, uuids = _who(*args, **kwargs)
         try:
-            our_objects.keep(context, dict.fromkeys(uuids, kept))
+            our_objects.keep(context, {uuid: kept[uuid] for uuid in uuids})
         except Exception:
             LOG.exception(
                 'The requested networks of servers %s could not be kept. They '
@@ -69,8 +69,12 @@ def _to_keep(
     image: ty.Any, admin_password: ty.Any, injected_files: ty.Any,
     requested_networks: ty.Any, block_device_mapping: ty.Any,
     tags: ty.Any = None,
-) -> our_objects.Kept:
-    return our_objects.Kept(requested_networks)
+) -> dict[str, our_objects.Kept]:
+    return {spec.instance_uuid: our_objects.Kept(
+        requested_networks,
+        spec.requested_destination if 'requested_destination' in spec
+        else None,
+        injected_files or []) for spec in request_specs}
 
 
 def _who(

@@ -45,7 +45,7 @@ class RebuildEndpoint:
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
-        admin_password: str | None,
+        admin_password: str | None, injected_files: list[list[str]],
     ) -> bool:
         """Take a server that nova-api has moved out of cell0, and build it.
 
@@ -61,7 +61,7 @@ class RebuildEndpoint:
             return False
         self._executor.submit(
             self._build, context, attempt, request_spec, image,
-            admin_password)
+            admin_password, injected_files)
         return True
 
     def _build(

@@ -280,7 +280,7 @@ class HeldMessage(base.fixtures.Fixture):
         """Deliver a message that was held back, as often as one likes."""
         context, args = self._held[index]
         copy = nova_context.RequestContext.from_dict(context.to_dict())
-        uuid, generation, spec, image, password = args
+        uuid, generation, spec, *others = args
         with futurist.SynchronousExecutor() as executor:
             endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
-                copy, uuid, generation, spec.obj_clone(), image, password)
+                copy, uuid, generation, spec.obj_clone(), *others)
