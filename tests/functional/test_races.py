@@ -19,6 +19,7 @@ from nova import objects
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import grave
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild import rpcapi
 from tests.functional import base
@@ -113,6 +114,44 @@ class DeleteTest(RaceTestCase):
 
     def _delete(self, *args, **kwargs):
         self.api.delete_server(self.server['id'])
+
+
+class OneWinnerTest(RaceTestCase):
+
+    def test_of_two_rebuilds_one_is_accepted_and_one_is_409(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.rpcapi.RebuildAPI.ping', after=self._rebuild))
+        self.assert_refused(409, self.server)
+        self.active(self.server)
+        self.assertEqual(
+            [('create', ['Error']), ('rebuild', ['Success'])],
+            self.actions(self.server))
+
+    def test_a_delete_between_check_and_move_wins(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            after=lambda *args: self.api.delete_server(self.server['id'])))
+        self.assert_refused(409, self.server)
+        self.assert_gone()
+
+    def test_a_delete_that_begins_between_move_and_hiding_wins(self):
+        hide = grave.hide
+
+        def begin_to_delete(context, instance_uuid):
+            instance = objects.Instance.get_by_uuid(context, instance_uuid)
+            instance.task_state = 'deleting'
+            instance.save()
+            return hide(context, instance_uuid)
+        self.stub_out(
+            'cell0_rebuild.exhumation.grave.hide', begin_to_delete)
+        self.assert_refused(409, self.server)
+        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+        self.assertEqual([], databases.dump()['api']['build_requests'])
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def _rebuild(self, *args, **kwargs):
+        self.rebuild(self.server)
 
 
 class LateMessageTest(RaceTestCase):
