@@ -13,6 +13,7 @@
 """A buried server is rebuilt."""
 
 from nova import exception
+from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
 from tests.functional import databases
@@ -126,6 +127,21 @@ class RebuildTest(base.FunctionalTestCase):
         self.rebuild(server, imageRef=other)
         self.assertEqual(other, self.active(server)['image']['id'])
         self.assertEqual(other, databases.spec_of(server['id']).image.id)
+
+    def test_an_operator_of_another_project_may_rebuild_it(self):
+        server = self.bury()
+        self._start_compute('host1')
+        owner, self.api = self.api, base.api_client.TestOpenStackClient(
+            'admin', self.api_fixture.base_url,
+            project_id=uuidsentinel.operators, roles=['admin'])
+        self.rebuild(server)
+        self.api = owner
+        rebuilt = self.active(server)
+        self.assertEqual(server['tenant_id'], rebuilt['tenant_id'])
+        self.assertEqual(server['user_id'], rebuilt['user_id'])
+        self.assertEqual(
+            server['tenant_id'],
+            databases.spec_of(server['id']).project_id)
 
     def test_a_locked_server_is_rebuilt_for_an_admin_and_stays_locked(self):
         server = self.bury()

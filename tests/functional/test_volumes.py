@@ -1,0 +1,105 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A buried volume-backed server is rebuilt with its volumes."""
+
+from nova.tests import fixtures as nova_fixtures
+from oslo_utils.fixture import uuidsentinel
+
+from tests.functional import base
+from tests.functional import databases
+
+VOLUME = nova_fixtures.CinderFixture.IMAGE_BACKED_VOL
+
+
+class VolumesTest(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+
+    def bury_from(self, **bdm):
+        """Bury a server whose root is a volume."""
+        return self.bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'destination_type': 'volume', **bdm}])
+
+    def bdms(self, cell):
+        return databases.dump()[cell]['block_device_mapping']
+
+    def test_a_root_volume_keeps_its_reservation_and_is_attached(self):
+        server = self.bury_from(uuid=VOLUME, source_type='volume')
+        [before] = self.bdms('cell0')
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        [after] = self.bdms('cell1')
+        self.assertEqual(
+            (VOLUME, before['uuid']), (after['volume_id'], after['uuid']))
+        self.assertEqual(
+            [after['attachment_id']],
+            list(self.cinder.volume_to_attachment[VOLUME]))
+
+    def test_a_root_volume_is_made_from_the_image(self):
+        server = self.bury_from(
+            uuid=self.glance.image1['id'], source_type='image',
+            volume_size=1)
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        [bdm] = self.bdms('cell1')
+        self.assertIsNotNone(bdm['volume_id'])
+        self.assertEqual([], self.bdms('cell0'))
+
+    def test_its_own_image_may_be_named(self):
+        server = self.bury_from(uuid=VOLUME, source_type='volume')
+        image = self.cinder.fake_get(None, VOLUME)[
+            'volume_image_metadata']['image_id']
+        self._start_compute('host1')
+        self.rebuild(server, imageRef=image)
+        self.active(server)
+
+    def test_another_image_is_400(self):
+        server = self.bury_from(uuid=VOLUME, source_type='volume')
+        before = databases.dump()
+        error = self.assert_refused(
+            400, server, imageRef=self.glance.image2['id'])
+        self.assertIn('keeps its image', error)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+
+    def test_a_reservation_that_is_gone_is_400(self):
+        server = self.bury_from(uuid=VOLUME, source_type='volume')
+        self.cinder.volume_to_attachment[VOLUME].clear()
+        before = databases.dump()
+        self.assert_refused(400, server)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+
+    def test_deleted_on_its_way_its_reservation_goes(self):
+        server = self.bury_from(uuid=VOLUME, source_type='volume')
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', lambda *args: None)
+        self.rebuild(server)
+        self.api.delete_server(server['id'])
+        self._wait_until_deleted(server)
+        self.assertEqual({}, dict(self.cinder.volume_to_attachment[VOLUME]))
+
+    def test_another_project_may_not_have_a_volume_made(self):
+        server = self.bury_from(
+            uuid=self.glance.image1['id'], source_type='image',
+            volume_size=1)
+        admin = base.api_client.TestOpenStackClient(
+            'admin', self.api_fixture.base_url,
+            project_id=uuidsentinel.operators, roles=['admin'])
+        self.api = admin
+        error = self.assert_refused(409, server)
+        self.assertIn('would be made in your project', error)
