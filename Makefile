@@ -3,13 +3,14 @@
 VENV ?= .venv
 ARGS ?=
 
-.PHONY: system-packages help environment demo test unit functional integration check clean
+.PHONY: system-packages help environment demo test unit functional eventlet integration check clean
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
 	@echo "make test         all tests, in their own environment"
 	@echo "make unit         the unit tests"
 	@echo "make functional   the tests on Nova with its functional fixtures"
+	@echo "make eventlet     the main ones of them under eventlet"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make check        lint and types"
 	@echo "make clean        remove what these made"
@@ -22,14 +23,15 @@ demo: environment
 
 test: environment
 	@tools/install_system_packages.sh
-	@$(VENV)/bin/python tools/run_tests.py unit functional integration $(ARGS)
+	@$(VENV)/bin/python tools/run_tests.py unit functional eventlet \
+		integration $(ARGS)
 
 integration: system-packages
 
 system-packages:
 	@tools/install_system_packages.sh
 
-unit functional integration: environment
+unit functional eventlet integration: environment
 	@$(VENV)/bin/python tools/run_tests.py $@ $(ARGS)
 
 check: environment

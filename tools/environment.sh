@@ -11,7 +11,7 @@ set -o errexit
 set -o nounset
 set -o pipefail
 
-folder=${1:-.venv}
+folder=$(realpath --canonicalize-missing "${1:-.venv}")
 here=$(cd "$(dirname "$0")/.." && pwd)
 inputs=("$here"/requirements.txt "$here"/test-requirements.txt
         "$here"/lint-requirements.txt "$here"/constraints/nova34.txt
@@ -49,12 +49,9 @@ if ! "$python" -m venv --clear "$folder"; then
 fi
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check uv
 unset PYTHONDONTWRITEBYTECODE
-(
-    cd "$here"
-    "$OLDPWD/$folder/bin/uv" pip install --quiet --compile-bytecode \
-        --python "$OLDPWD/$folder/bin/python" \
-        --constraint constraints/nova34.txt \
-        --requirement requirements.txt --requirement test-requirements.txt \
-        --requirement lint-requirements.txt --editable .
-)
+cd "$here"
+"$folder/bin/uv" pip install --quiet --compile-bytecode \
+    --python "$folder/bin/python" --constraint constraints/nova34.txt \
+    --requirement requirements.txt --requirement test-requirements.txt \
+    --requirement lint-requirements.txt --editable .
 echo "$stamp" > "$folder/stamp"
