@@ -31,5 +31,6 @@ PATCHES = (
         f'{_WRAPPERS}.burial:schedule_and_build_instances'),
     patching.Patch(
         internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
-    *(patching.Reliance(target) for target in internals.BUILD_STEPS),
+    *(patching.Reliance(target) for target in (
+        *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS)),
 )

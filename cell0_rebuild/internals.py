@@ -119,6 +119,33 @@ BUILD_STEPS = (
         'called: shows ERROR and the fault'),
 )
 
+# Called to move a server, in nova-api and nova-conductor.
+
+MOVES = (
+    patching.Target(
+        'nova.objects.build_request', 'BuildRequest._from_db_object',
+        'context, req, db_req', 'called: reads a locked row'),
+    patching.Target(
+        'nova.db.main.api', 'instance_destroy',
+        'context, instance_uuid, constraint=None, hard_delete=False',
+        'called: deletes the row in cell0'),
+)
+
+# Called for what a rebuild has claimed in Placement.
+
+CLAIMS = (
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.delete_allocation_for_instance',
+        'self, context, uuid, consumer_type=\'instance\', force=False',
+        'called: before a build, and when it has failed'),
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.remove_provider_tree_from_instance_allocation',
+        'self, context, consumer_uuid, root_rp_uuid',
+        'called: releases the claim of a stale rebuild'),
+)
+
 # Called by the validation of a rebuild in nova-api.
 
 CHECKS = (

@@ -80,7 +80,8 @@ def _renew_resources(
         compute_api.network_api.create_resource_requests(
             context, spec.kept.requested_networks, pci_requests,
             affinity_policy=policy))
-    if pci_requests.requests:
+    before = instance.pci_requests
+    if pci_requests.requests or (before and before.requests):
         instance.pci_requests = spec.pci_requests = pci_requests
     if metadata:
         spec.network_metadata = metadata

@@ -180,8 +180,12 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 {'vm_state': vm_states.ERROR, 'task_state': None}, exc,
                 request_spec)
 
-        self.report_client.delete_allocation_for_instance(
-            context, self._attempt.uuid, force=True)
+        try:
+            self.report_client.delete_allocation_for_instance(
+                context, self._attempt.uuid, force=True)
+        except exception.AllocationDeleteFailed as error:
+            # The next attempt begins with it again.
+            LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
         attempts.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),
             record)
