@@ -35,5 +35,6 @@ PATCHES = (
     patching.Patch(
         internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),
-    *(patching.Reliance(target) for target in (*internals.CHECKS, *internals.MOVES)),
+    *(patching.Reliance(target) for target in (
+        *internals.CHECKS, *internals.MOVES)),
 )

@@ -108,19 +108,11 @@ class Change(ty.Protocol):
         """Take the change back; doing it again is harmless."""
 
 
-class Patch:
-    """A wrapt wrapper around one target."""
+class Reliance:
+    """A target that is called or overridden: checked, never changed."""
 
-    def __init__(self, target: Target, wrapper: str) -> None:
-        """:param wrapper: ``module:function``, imported when applied.
-
-        It is called as ``wrapper(wrapped, instance, args, kwargs)``.
-        """
+    def __init__(self, target: Target) -> None:
         self.target = target
-        self._wrapper = wrapper
-        self._active = False
-        self._original: ty.Any = None
-        self._installed: ty.Any = None
 
     def __str__(self) -> str:
         return str(self.target)
@@ -131,6 +123,27 @@ class Patch:
 
     def problem(self) -> str | None:
         return self.target.problem()
+
+    def apply(self) -> None:
+        """Change nothing."""
+
+    def undo(self) -> None:
+        """Change nothing."""
+
+
+class Patch(Reliance):
+    """A wrapt wrapper around one target."""
+
+    def __init__(self, target: Target, wrapper: str) -> None:
+        """:param wrapper: ``module:function``, imported when applied.
+
+        It is called as ``wrapper(wrapped, instance, args, kwargs)``.
+        """
+        super().__init__(target)
+        self._wrapper = wrapper
+        self._active = False
+        self._original: ty.Any = None
+        self._installed: ty.Any = None
 
     def apply(self) -> None:
         if self._active:
@@ -170,29 +183,6 @@ def _replace_below(outer: ty.Any, ours: ty.Any, original: ty.Any) -> None:
             outer.__wrapped__ = original
             return
         outer = below
-
-
-class Reliance:
-    """A target that is called or overridden: checked, never changed."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-
-    def __str__(self) -> str:
-        return str(self.target)
-
-    @property
-    def module(self) -> str:
-        return self.target.module
-
-    def problem(self) -> str | None:
-        return self.target.problem()
-
-    def apply(self) -> None:
-        """Change nothing."""
-
-    def undo(self) -> None:
-        """Change nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
