@@ -10,3 +10,6 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+# Nova's unit tests decide here, before anything else is imported, whether
+# they run under eventlet or with threads.
+import nova.tests.unit  # noqa: F401

@@ -1,0 +1,125 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Start a service of Nova and tell what has been patched in it.
+
+Usage: probe.py REPORT PROGRAM [ARGUMENT ...]
+
+PROGRAM is a console script of Nova or a module with a WSGI application. It is
+left where it would serve, or where it would wait for another service, and
+what was patched is written to the file REPORT, as JSON.
+
+It runs as a script, so that nothing is imported before the service is.
+"""
+
+import importlib
+from importlib import metadata
+import json
+import os
+import sys
+
+
+def targets():
+    """Return all targets."""
+    from cell0_rebuild import internals
+    from cell0_rebuild import patching
+    found = []
+    for value in vars(internals).values():
+        found += value if isinstance(value, tuple) else [value]
+    return [value for value in found if isinstance(value, patching.Target)]
+
+
+def is_wrapped(target):
+    """Tell whether somebody has wrapped a target."""
+    import wrapt
+    importlib.import_module(target.module)
+    owner, attribute = target.owner()
+    return isinstance(vars(owner)[attribute], wrapt.BaseObjectProxy)
+
+
+def write(path, **more):
+    """Write the report."""
+    from nova.api.openstack.compute import versions
+    from nova import monkey_patch
+    from nova import objects
+    from nova.objects import base
+    registered = base.NovaObjectRegistry.obj_classes()['RequestSpec']
+    report = {
+        'wrapped': sorted(
+            str(target) for target in targets() if is_wrapped(target)),
+        'classes': [cls.__module__ for cls in (
+            objects.RequestSpec, *registered)],
+        'microversion': versions.VERSIONS['v2.1']['version'],
+        'eventlet': monkey_patch.is_patched(),
+        **more,
+    }
+    with open(path, 'w') as file:
+        json.dump(report, file)
+
+
+def stop(path, **more):
+    """Write the report and end the process."""
+    write(path, **more)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def answers():
+    """Tell whether somebody here listens for rebuilds."""
+    from nova import context
+    from nova import rpc
+    import oslo_messaging
+
+    from cell0_rebuild import rpcapi
+    client = rpc.get_client(oslo_messaging.Target(
+        topic=rpcapi.TOPIC, namespace=rpcapi.NAMESPACE,
+        version=rpcapi.VERSION)).prepare(timeout=1)
+    try:
+        return client.call(context.get_admin_context(), 'ping')
+    except oslo_messaging.MessagingTimeout:
+        return False
+
+
+def run_script(path, program):
+    """Run a console script as it runs itself."""
+    script, = metadata.entry_points(group='console_scripts', name=program)
+    main = script.load()
+    from nova import service
+
+    def serve(server, **options):
+        server.start()
+        stop(path, **({'answers': answers()}
+                      if program == 'nova-conductor' else {}))
+
+    service.serve = serve
+    if program == 'nova-compute':
+        # Next it would wait for a conductor.
+        service.Service.create = lambda **options: stop(path)
+    code = main()
+    write(path)
+    sys.exit(code)
+
+
+def main(path, program, *arguments):
+    """Start the program."""
+    del sys.path[0]  # the folder of this file
+    sys.argv = [os.path.join(os.path.dirname(sys.executable), program),
+                *arguments]
+    if program.startswith('nova.wsgi.'):
+        importlib.import_module(program)
+        stop(path)
+    run_script(path, program)
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

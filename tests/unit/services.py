@@ -1,0 +1,143 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Start services of Nova in processes of their own."""
+
+import configparser
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import fixtures
+from nova.db.api import models as api_models
+from nova.db.main import models as main_models
+import sqlalchemy
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+ENABLED = {
+    'DEFAULT': {'config_source': 'cell0_rebuild'},
+    'cell0_rebuild': {'driver': 'cell0_rebuild'},
+}
+
+# Loaded by any Python program before its own code.
+DECEPTION = '''
+from cell0_rebuild import internals
+object.__setattr__(internals.{name}, 'signature', 'another')
+'''
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """A process that has ended.
+
+    :param report: what probe.py has written, or None.
+    """
+
+    code: int
+    output: str
+    report: dict
+
+
+class Nova(fixtures.Fixture):
+    """The configuration, databases and environment of one service."""
+
+    def _setUp(self):
+        self.folder = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.configuration = {
+            'DEFAULT': {
+                'host': 'a-host',
+                'transport_url': 'fake:/',
+                'state_path': str(self.folder),
+                'compute_driver': 'fake.FakeDriver',
+                'periodic_enable': 'false',
+            },
+            'api_database': {
+                'connection': self._database('api', api_models)},
+            'database': {'connection': self._database('main', main_models)},
+            'oslo_concurrency': {'lock_path': str(self.folder)},
+            # Nobody listens there.
+            'placement': {'auth_type': 'none',
+                          'endpoint_override': 'http://127.0.0.1:9'},
+        }
+        # What a test runner sets there is not for the service.
+        self.environment = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith('OS_') and 'proxy' not in name.lower()}
+        self.environment |= {
+            'OS_NOVA_CONFIG_DIR': str(self.folder),
+            'PYTHONPATH': os.pathsep.join([str(self.folder), str(ROOT)]),
+            'PYTHONWARNINGS': 'ignore',
+            'XDG_CACHE_HOME': str(self.folder),
+        }
+        shutil.copy(pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini',
+                    self.folder)
+
+    def configure(self, options):
+        """Add options, by section."""
+        for section, values in options.items():
+            self.configuration.setdefault(section, {}).update(values)
+
+    def deceive(self, name):
+        """Make a target look as if this Nova had another signature.
+
+        :param name: of the target in cell0_rebuild.internals.
+        """
+        (self.folder / 'sitecustomize.py').write_text(
+            DECEPTION.format(name=name))
+
+    def probe(self, program, *arguments):
+        """Start a service under probe.py, and wait until it has ended."""
+        return self._run(
+            sys.executable, ROOT / 'tests/unit/probe.py',
+            self.folder / 'report', program,
+            *self._config_file(program), *arguments)
+
+    def start(self, program, *arguments):
+        """Start a console script, and wait until it has ended by itself."""
+        return self._run(pathlib.Path(sys.executable).parent / program,
+                         *self._config_file(program), *arguments)
+
+    def load(self, module):
+        """Import a WSGI application as a web server does."""
+        return self._run(sys.executable, '-c', f'import {module}')
+
+    def _config_file(self, program):
+        if program.startswith('nova.wsgi.'):
+            return []
+        return ['--config-file', self.folder / 'nova.conf']
+
+    def _run(self, *command):
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read_dict(self.configuration)
+        with open(self.folder / 'nova.conf', 'w') as file:
+            parser.write(file)
+        process = subprocess.run(
+            [str(part) for part in command], env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+        report = self.folder / 'report'
+        return Ended(process.returncode, process.stdout,
+                     json.loads(report.read_text())
+                     if report.exists() else None)
+
+    def _database(self, name, models):
+        url = f'sqlite:///{self.folder}/{name}.sqlite'
+        engine = sqlalchemy.create_engine(url)
+        models.BASE.metadata.create_all(engine)
+        engine.dispose()
+        return url

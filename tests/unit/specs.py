@@ -1,0 +1,133 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""RequestSpecs in a real database."""
+
+import contextlib
+
+from nova import context
+from nova.db.api import api as api_db_api
+from nova.db.api import models
+from nova import objects
+from nova.objects import request_spec
+from nova import test
+from nova.tests import fixtures as nova_fixtures
+from nova.tests.unit import fake_request_spec
+from oslo_utils.fixture import uuidsentinel
+import sqlalchemy
+
+from cell0_rebuild import activation
+from cell0_rebuild import objects as ours
+
+
+def some_networks():
+    """Return networks that a server was created with."""
+    return objects.NetworkRequestList(objects=[
+        objects.NetworkRequest(
+            network_id=uuidsentinel.network, address='192.0.2.7', tag='a tag'),
+        objects.NetworkRequest(port_id=uuidsentinel.port),
+    ])
+
+
+# What an owner may have asked for; None is nothing in particular.
+NETWORKS = {
+    'some': some_networks,
+    'empty': objects.NetworkRequestList,
+    'none': lambda: None,
+}
+
+
+def plain(networks):
+    """Return what networks say, without what has changed in them."""
+    if networks is None:
+        return None
+    return [network.obj_to_primitive()['nova_object.data']
+            for network in networks]
+
+
+class TestCase(test.NoDBTestCase):
+    """Has the API's database, and our RequestSpec registered."""
+
+    USES_DB_SELF = True
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(nova_fixtures.Database(database='api'))
+        self.useFixture(nova_fixtures.Database(database='main'))
+        self.context = context.get_admin_context()
+        self.patches = activation.load(('objects',))
+        self.addCleanup(self.patches.remove)
+        self.patches.install_now()
+
+    def create(self, **fields):
+        """Store a RequestSpec and return the UUID of its server."""
+        spec = fake_request_spec.fake_spec_obj(remove_id=True)
+        spec._context = self.context
+        for name, value in fields.items():
+            setattr(spec, name, value)
+        spec.create()
+        return spec.instance_uuid
+
+    def load(self, uuid):
+        """Load a RequestSpec as Nova does."""
+        return objects.RequestSpec.get_by_instance_uuid(self.context, uuid)
+
+    def load_stock(self, uuid):
+        """Load a RequestSpec as a Nova without the package does."""
+        return request_spec.RequestSpec.get_by_instance_uuid(
+            self.context, uuid)
+
+    def change(self, spec):
+        """Change and save a spec, and return what is kept afterwards."""
+        spec.availability_zone = 'another'
+        spec.save()
+        found = self.load(spec.instance_uuid)
+        self.assertEqual('another', found.availability_zone)
+        return found.kept
+
+    def keep(self, uuid, networks, **more):
+        """Keep networks of a server, and more."""
+        ours.keep(self.context, {uuid: ours.Kept(networks, **more)})
+
+    @contextlib.contextmanager
+    def session(self):
+        """Open a transaction in the API's database."""
+        with api_db_api.context_manager.writer.using(self.context) as session:
+            yield session
+
+    def blob(self, uuid):
+        """Return what the row of a RequestSpec holds."""
+        with self.session() as session:
+            return session.query(models.RequestSpec).filter_by(
+                instance_uuid=uuid).one().spec
+
+    def write_blob(self, uuid, blob):
+        """Replace what the row of a RequestSpec holds."""
+        with self.session() as session:
+            session.query(models.RequestSpec).filter_by(
+                instance_uuid=uuid).update({'spec': blob})
+
+    @contextlib.contextmanager
+    def statements(self):
+        """Collect the SQL statements that are sent meanwhile."""
+        sent = []
+
+        def note(connection, cursor, statement, *args):
+            if statement != 'BEGIN':
+                sent.append(statement)
+
+        engine = api_db_api.get_engine()
+        sqlalchemy.event.listen(engine, 'before_cursor_execute', note)
+        try:
+            yield sent
+        finally:
+            sqlalchemy.event.remove(engine, 'before_cursor_execute', note)

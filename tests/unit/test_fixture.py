@@ -1,0 +1,82 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The fixture for tests that use the package."""
+
+from nova.api.openstack.compute import versions
+from nova import objects
+from nova.objects import base
+from oslo_config import cfg
+import testtools
+
+from cell0_rebuild import activation
+from cell0_rebuild import fixture
+from cell0_rebuild import patching
+
+
+def state():
+    """Return whatever the package changes in Nova, by its name."""
+    found = {}
+    for change in activation.load(('objects', 'api', 'conductor')).changes:
+        if isinstance(change, patching.Patch):
+            owner, attribute = change.target.owner()
+            found[str(change)] = vars(owner)[attribute]
+    found['VERSIONS'] = versions.VERSIONS['v2.1']['version']
+    found['RequestSpec'] = objects.RequestSpec
+    found['registered'], = (
+        base.NovaObjectRegistry.obj_classes()['RequestSpec'])
+    return found
+
+
+def common(one, other):
+    """Return the names of what is identical in two states."""
+    return sorted(name for name in one if one[name] is other[name])
+
+
+class Cell0RebuildFixtureTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        with fixture.Cell0RebuildFixture():
+            pass  # it has imported what it patches
+
+    def test_everything_is_patched(self):
+        before = state()
+        with fixture.Cell0RebuildFixture():
+            inside = state()
+        self.assertEqual([], common(before, inside))
+
+    def test_the_identical_objects_are_back_afterwards(self):
+        before = state()
+        with fixture.Cell0RebuildFixture():
+            pass
+        self.assertEqual(sorted(before), common(before, state()))
+
+    def test_it_can_be_used_again(self):
+        before = state()
+        for _ in range(2):
+            with fixture.Cell0RebuildFixture():
+                self.assertEqual([], common(before, state()))
+
+    def test_an_option_has_the_given_value(self):
+        with fixture.Cell0RebuildFixture(api_microversion='2.93'):
+            self.assertEqual('2.93', cfg.CONF.cell0_rebuild.api_microversion)
+
+    def test_an_option_has_its_default_afterwards(self):
+        with fixture.Cell0RebuildFixture(api_microversion='2.93'):
+            pass
+        self.assertIsNone(cfg.CONF.cell0_rebuild.api_microversion)
+
+    def test_nothing_is_shown_for_a_stock_microversion(self):
+        before = state()['VERSIONS']
+        with fixture.Cell0RebuildFixture(api_microversion='2.93'):
+            self.assertEqual(before, state()['VERSIONS'])

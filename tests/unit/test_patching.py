@@ -1,0 +1,298 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Targets, and the patch of one target."""
+
+
+import ddt
+import wrapt
+
+from cell0_rebuild import patching
+from tests.unit import throwaway
+from tests.unit.throwaway import patch
+from tests.unit.throwaway import target
+
+
+@ddt.ddt
+class TargetTest(throwaway.TestCase):
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_a_target_that_matches_its_source_is_no_problem(self, name):
+        self.assertIsNone(target(self.modules.write(), name).problem())
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_a_target_that_matches_when_imported_is_no_problem(self, name):
+        self.assertIsNone(target(self.modules.load().__name__, name).problem())
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_another_signature_in_the_source_is_a_problem(self, name):
+        module = self.modules.write()
+        found = throwaway.SIGNATURES[name]
+        self.assertEqual(
+            f'{module}:{name} has the signature ({found}) where (a, z=1) was '
+            f'tested', target(module, name, 'a, z=1').problem())
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_another_signature_when_imported_is_a_problem(self, name):
+        module = self.modules.load().__name__
+        found = throwaway.SIGNATURES[name]
+        self.assertEqual(
+            f'{module}:{name} has the signature ({found}) where (a, z=1) was '
+            f'tested', target(module, name, 'a, z=1').problem())
+
+    @ddt.data('absent', 'Absent.method', 'Owner.absent', 'VARIABLE', 'TABLE')
+    def test_a_target_that_the_source_lacks_is_a_problem(self, name):
+        module = self.modules.write()
+        self.assertEqual(f'{module}:{name} does not exist',
+                         target(module, name, 'a').problem())
+
+    @ddt.data('absent', 'Absent.method', 'Owner.absent', 'VARIABLE', 'TABLE')
+    def test_a_target_that_the_import_lacks_is_a_problem(self, name):
+        module = self.modules.load().__name__
+        self.assertEqual(f'{module}:{name} does not exist',
+                         target(module, name, 'a').problem())
+
+    def test_a_target_in_a_missing_module_is_a_problem(self):
+        self.assertEqual('no_such_module:function does not exist',
+                         target('no_such_module', 'function').problem())
+
+    def test_a_function_that_the_source_inherits_is_refused(self):
+        module = self.modules.write()
+        self.assertEqual(
+            f'{module}:Heir.method does not exist',
+            target(module, 'Heir.method', 'self, a, b=1').problem())
+
+    def test_a_function_that_an_imported_class_inherits_is_refused(self):
+        module = self.modules.load().__name__
+        self.assertEqual(
+            f'{module}:Heir.method does not exist',
+            target(module, 'Heir.method', 'self, a, b=1').problem())
+
+    def test_what_is_imported_counts_not_its_source(self):
+        module = self.modules.load()
+        module.function = lambda other: None
+        self.assertEqual(
+            f'{module.__name__}:function has the signature (other) where '
+            f'(a, b=1) was tested',
+            target(module.__name__, 'function').problem())
+
+    def test_a_target_that_somebody_wrapped_is_no_problem(self):
+        module = self.modules.load()
+        wrapt.wrap_function_wrapper(module, 'Owner.method', throwaway.ours)
+        self.assertIsNone(target(module.__name__, 'Owner.method').problem())
+
+
+@ddt.ddt
+class PatchTest(throwaway.TestCase):
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_apply_wraps_the_target(self, name):
+        module = self.modules.load()
+        patch(module.__name__, name).apply()
+        self.assert_patched(module, name)
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_apply_twice_wraps_once(self, name):
+        module = self.modules.load()
+        ours = patch(module.__name__, name)
+        ours.apply()
+        ours.apply()
+        self.assert_patched(module, name)
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_undo_puts_the_identical_object_back(self, name):
+        module = self.modules.load()
+        ours = patch(module.__name__, name)
+        ours.apply()
+        ours.undo()
+        self.assert_original(module, name)
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_undo_twice_is_harmless(self, name):
+        module = self.modules.load()
+        ours = patch(module.__name__, name)
+        ours.apply()
+        ours.undo()
+        ours.undo()
+        self.assert_original(module, name)
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_undo_without_apply_is_harmless(self, name):
+        module = self.modules.load()
+        patch(module.__name__, name).undo()
+        self.assert_original(module, name)
+
+    def test_undo_before_the_module_is_imported_is_harmless(self):
+        patch(self.modules.write(), 'function').undo()
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_it_can_be_applied_again_after_undo(self, name):
+        module = self.modules.load()
+        ours = patch(module.__name__, name)
+        ours.apply()
+        ours.undo()
+        ours.apply()
+        self.assert_patched(module, name)
+
+    @ddt.data(*throwaway.SIGNATURES)
+    def test_the_second_undo_restores_as_the_first_does(self, name):
+        module = self.modules.load()
+        ours = patch(module.__name__, name)
+        for _ in range(2):
+            ours.apply()
+            ours.undo()
+        self.assert_original(module, name)
+
+    @ddt.data('static', 'of_class')
+    def test_a_patched_class_can_be_called_without_instance(self, name):
+        module = self.modules.load()
+        patch(module.__name__, f'Owner.{name}').apply()
+        self.assertEqual(['ours', 'original', 1, 2],
+                         getattr(module.Owner, name)(1, b=2))
+
+    def test_the_wrapper_of_a_method_is_given_the_instance(self):
+        module = self.modules.load()
+        patching.Patch(target(module.__name__, 'Owner.method'),
+                       'tests.unit.test_patching:tell').apply()
+        owner = module.Owner()
+        self.assertEqual((owner, (1,), {'b': 2}), owner.method(1, b=2))
+
+    def test_a_subclass_inherits_the_patch(self):
+        module = self.modules.load()
+        patch(module.__name__, 'Owner.method').apply()
+        self.assertEqual(['ours', 'original', 1, 1], module.Heir().method(1))
+
+    def test_undo_leaves_no_copy_on_a_subclass(self):
+        module = self.modules.load()
+        before = dict(vars(module.Heir))
+        ours = patch(module.__name__, 'Owner.method')
+        ours.apply()
+        ours.undo()
+        self.assertEqual(before, dict(vars(module.Heir)))
+
+    def test_a_patched_function_keeps_its_name_and_signature(self):
+        module = self.modules.load()
+        ours = patch(module.__name__, 'Owner.method')
+        ours.apply()
+        self.assertIsNone(ours.problem())
+        self.assertEqual('method', module.Owner.method.__name__)
+
+    def test_an_exception_of_the_original_goes_through(self):
+        module = self.modules.load()
+        patch(module.__name__, 'function').apply()
+        self.assertRaises(TypeError, module.function)
+
+    def test_a_wrapper_that_does_not_exist_patches_nothing(self):
+        module = self.modules.load()
+        ours = patching.Patch(target(module.__name__, 'function'),
+                              'tests.unit.throwaway:absent')
+        self.assertRaises(AttributeError, ours.apply)
+        self.assert_original(module, 'function')
+
+    def test_it_is_named_after_its_target(self):
+        self.assertEqual('module:function', str(patch('module', 'function')))
+
+
+class RelianceTest(throwaway.TestCase):
+
+    def test_a_mismatch_is_a_problem(self):
+        module = self.modules.write()
+        self.assertEqual(
+            f'{module}:function has the signature (a, b=1) where (z) was '
+            f'tested',
+            patching.Reliance(target(module, 'function', 'z')).problem())
+
+    def test_apply_and_undo_change_nothing(self):
+        module = self.modules.load()
+        before = dict(vars(module))
+        reliance = patching.Reliance(target(module.__name__, 'function'))
+        reliance.apply()
+        self.assertEqual(before, vars(module))
+        reliance.undo()
+        self.assertEqual(before, vars(module))
+
+
+class ItemPatchTest(throwaway.TestCase):
+
+    def item(self, module, *path, name='TABLE', make='new_item'):
+        """Return a patch of an entry of a throw-away module's TABLE."""
+        return patching.ItemPatch(
+            patching.Item(module, name, path or ('outer', 'inner'), ''),
+            f'tests.unit.throwaway:{make}')
+
+    def test_apply_changes_the_entry(self):
+        module = self.modules.load()
+        self.item(module.__name__).apply()
+        self.assertEqual({'outer': {'inner': 'new'}}, module.TABLE)
+
+    def test_undo_puts_the_identical_value_back(self):
+        module = self.modules.load()
+        original = module.TABLE['outer']
+        ours = self.item(module.__name__, 'outer')
+        ours.apply()
+        self.assertEqual({'outer': 'new'}, module.TABLE)
+        ours.undo()
+        self.assertIs(original, module.TABLE['outer'])
+
+    def test_apply_twice_and_undo_restore_the_original(self):
+        module = self.modules.load()
+        ours = self.item(module.__name__)
+        ours.apply()
+        ours.apply()
+        ours.undo()
+        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
+
+    def test_undo_twice_is_harmless(self):
+        module = self.modules.load()
+        ours = self.item(module.__name__)
+        ours.apply()
+        ours.undo()
+        ours.undo()
+        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
+
+    def test_undo_without_apply_is_harmless(self):
+        module = self.modules.load()
+        self.item(module.__name__).undo()
+        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
+
+    def test_none_leaves_the_entry_alone(self):
+        module = self.modules.load()
+        ours = self.item(module.__name__, make='no_item')
+        ours.apply()
+        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
+        ours.undo()
+        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
+
+    def test_an_entry_that_exists_is_no_problem(self):
+        self.assertIsNone(self.item(self.modules.load().__name__).problem())
+
+    def test_a_module_that_is_not_imported_is_no_problem(self):
+        self.assertIsNone(self.item(self.modules.write()).problem())
+
+    def test_a_missing_module_is_a_problem(self):
+        self.assertEqual('no_such_module:TABLE[outer][inner] does not exist',
+                         self.item('no_such_module').problem())
+
+    def test_a_missing_dictionary_is_a_problem(self):
+        module = self.modules.load().__name__
+        self.assertEqual(f'{module}:ABSENT[outer][inner] does not exist',
+                         self.item(module, name='ABSENT').problem())
+
+    def test_a_missing_key_is_a_problem(self):
+        module = self.modules.load().__name__
+        self.assertEqual(f'{module}:TABLE[outer][absent] does not exist',
+                         self.item(module, 'outer', 'absent').problem())
+
+
+def tell(wrapped, instance, args, kwargs):
+    """A wrapper that returns what it is given."""
+    return instance, args, kwargs

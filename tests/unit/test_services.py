@@ -1,0 +1,204 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is patched in each service of Nova, by starting it."""
+
+import ddt
+import testtools
+
+from cell0_rebuild import internals
+from tests.unit import services
+
+ADDED = '2.105'
+STOCK = '2.104'
+
+OURS = ['cell0_rebuild.objects'] * 2
+NOVAS = ['nova.objects.request_spec'] * 2
+
+IN_API = sorted(map(str, (
+    internals.SET_API_VERSION, internals.REBUILD_ACTION, internals.REBUILD,
+    internals.DELETE_WHILE_BOOTING)))
+IN_CONDUCTOR = sorted(map(str, (
+    internals.SERVICE_START, internals.SERVICE_STOP,
+    internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0)))
+
+API = 'nova.wsgi.osapi_compute'
+METADATA = 'nova.wsgi.metadata'
+
+# How Nova is told which concurrency to use. It looks at its configuration
+# early, before it is ready for more, unless the environment says it.
+BY_FILE = {
+    'threading': {'DEFAULT': {'concurrency_backend': 'threading'}},
+    'eventlet': {'DEFAULT': {'concurrency_backend': 'eventlet'}},
+}
+BY_ENVIRONMENT = {
+    'threading': {'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true'},
+    'eventlet': {'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'false'},
+}
+
+
+class _TestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(services.Nova())
+
+    def assert_runs(self, ended, **expected):
+        """Check that a service came up, and what was patched in it."""
+        self.assertEqual(0, ended.code, ended.output)
+        self.assertEqual(
+            {'wrapped': [], 'classes': NOVAS, 'microversion': STOCK,
+             'eventlet': False, **expected}, ended.report)
+
+    def assert_refuses(self, ended, target):
+        """Check that a service ended and said why."""
+        self.assertNotEqual(0, ended.code)
+        self.assertIn('cell0-rebuild cannot patch', ended.output)
+        self.assertIn(str(target), ended.output)
+        self.assertIn('Nothing is patched.', ended.output)
+        self.assertNotIn('Traceback', ended.output)
+
+    def assert_warns(self, ended, target):
+        """Check that a service said what it runs without, and why."""
+        self.assertIn('WARNING: cell0-rebuild cannot patch', ended.output)
+        self.assertIn(str(target), ended.output)
+
+
+@ddt.ddt
+class EnabledTest(_TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova.configure(services.ENABLED)
+
+    @ddt.data('threading', 'eventlet')
+    def test_a_conductor_has_its_patches_and_listens(self, concurrency):
+        self.nova.configure(BY_FILE[concurrency])
+        self.assert_runs(
+            self.nova.probe('nova-conductor'),
+            wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
+            eventlet=concurrency == 'eventlet')
+
+    @ddt.data('threading', 'eventlet')
+    def test_a_conductor_that_is_told_its_concurrency_does_as_well(
+        self, concurrency
+    ):
+        self.nova.environment |= BY_ENVIRONMENT[concurrency]
+        self.assert_runs(
+            self.nova.probe('nova-conductor'),
+            wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
+            eventlet=concurrency == 'eventlet')
+
+    @ddt.data('threading', 'eventlet')
+    def test_a_scheduler_is_left_alone(self, concurrency):
+        self.nova.configure(BY_FILE[concurrency])
+        self.assert_runs(self.nova.probe('nova-scheduler'),
+                         eventlet=concurrency == 'eventlet')
+
+    @ddt.data('threading', 'eventlet')
+    def test_a_compute_is_left_alone(self, concurrency):
+        self.nova.configure(BY_FILE[concurrency])
+        self.assert_runs(self.nova.probe('nova-compute'),
+                         eventlet=concurrency == 'eventlet')
+
+    @ddt.data('threading', 'eventlet')
+    def test_the_management_command_has_only_our_spec(self, concurrency):
+        self.nova.configure(BY_FILE[concurrency])
+        self.assert_runs(
+            self.nova.probe('nova-manage', 'cell_v2', 'list_cells'),
+            classes=OURS, eventlet=concurrency == 'eventlet')
+
+    @ddt.data('threading', 'eventlet')
+    def test_the_api_has_its_patches_and_shows_its_number(self, concurrency):
+        self.nova.environment |= BY_ENVIRONMENT[concurrency]
+        self.assert_runs(
+            self.nova.probe(API), wrapped=IN_API,
+            classes=OURS, microversion=ADDED,
+            eventlet=concurrency == 'eventlet')
+
+    @ddt.data('threading', 'eventlet')
+    def test_the_metadata_api_is_left_alone(self, concurrency):
+        self.nova.environment |= BY_ENVIRONMENT[concurrency]
+        self.assert_runs(self.nova.probe(METADATA),
+                         eventlet=concurrency == 'eventlet')
+
+
+class MismatchTest(_TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova.configure(services.ENABLED)
+
+    def deceive(self, name):
+        """Make a target mismatch, and return what is said about it."""
+        self.nova.deceive(name)
+        target = getattr(internals, name)
+        return (f'{target} has the signature ({target.signature}) where '
+                f'(another) was tested')
+
+    def run_as_nova(self):
+        """Let a service run as Nova is, rather than refuse to start."""
+        self.nova.configure({'cell0_rebuild': {'on_mismatch': 'stock'}})
+
+    def test_a_conductor_refuses_to_start(self):
+        said = self.deceive('BURY_IN_CELL0')
+        self.assert_refuses(self.nova.start('nova-conductor'), said)
+
+    def test_a_conductor_runs_as_nova_if_so_chosen(self):
+        said = self.deceive('BURY_IN_CELL0')
+        self.run_as_nova()
+        ended = self.nova.probe('nova-conductor')
+        self.assert_runs(ended, answers=False)
+        self.assert_warns(ended, said)
+
+    def test_a_conductor_does_not_care_about_the_api(self):
+        self.deceive('REBUILD')
+        self.assert_runs(
+            self.nova.probe('nova-conductor'),
+            wrapped=IN_CONDUCTOR, classes=OURS, answers=True)
+
+    def test_the_api_refuses_to_start(self):
+        said = self.deceive('REBUILD')
+        self.assert_refuses(self.nova.load(API), said)
+
+    def test_the_api_runs_as_nova_if_so_chosen(self):
+        said = self.deceive('REBUILD')
+        self.run_as_nova()
+        ended = self.nova.probe(API)
+        self.assert_runs(ended)
+        self.assert_warns(ended, said)
+
+    def test_the_management_command_goes_on(self):
+        self.nova.deceive('REQUEST_SPEC[1]')
+        ended = self.nova.start('nova-manage', 'version')
+        self.assertEqual(0, ended.code, ended.output)
+        self.assertIn('34.', ended.output.splitlines()[-1])
+        self.assert_warns(
+            ended, 'nova.objects.request_spec:RequestSpec._save_in_db')
+
+    def test_a_compute_does_not_care(self):
+        self.nova.deceive('SERVICE_START')
+        self.assert_runs(self.nova.probe('nova-compute'))
+
+
+class NotEnabledTest(_TestCase):
+
+    def test_nothing_is_patched_in_a_conductor(self):
+        self.assert_runs(self.nova.probe('nova-conductor'), answers=False)
+
+    def test_nothing_is_patched_in_the_api(self):
+        self.assert_runs(self.nova.probe(API))
+
+    def test_nothing_is_patched_in_the_management_command(self):
+        self.assert_runs(
+            self.nova.probe('nova-manage', 'cell_v2', 'list_cells'),
+            eventlet=True)
