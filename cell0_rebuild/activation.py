@@ -41,6 +41,9 @@ NAMESPACE = 'cell0_rebuild.extensions'
 # and release candidates of them are in the range.
 TESTED_NOVA = '>=34.0.0.0rc1,<35'
 
+_NOT_THIS_EARLY = frozenset((
+    'castellan', 'keystoneauth1', 'oslo_context', 'requests', 'urllib3'))
+
 # What is patched in which service. Services that are not named need nothing
 # from us and are left alone, so that we can never keep a compute down.
 EXTENSIONS = {
@@ -63,13 +66,32 @@ class Driver(sources.ConfigurationSourceDriver):
         :raises SystemExit: if this Nova cannot be patched and the service
             must not run without. oslo.config swallows any other exception.
         """
-        # A throw-away ConfigOpts is Nova's early parse: see the module.
         if conf is cfg.CONF:
             activate(conf)
+        else:
+            forget_early_imports()
 
     def list_options_for_discovery(self) -> list[ty.Any]:
         """Return no options of the driver itself."""
         return []
+
+
+def forget_early_imports() -> None:
+    """Have modules imported anew that must not be imported this early.
+
+    Nova 34 parses its configuration once into a throw-away ConfigOpts,
+    before it is monkey patched for eventlet, and oslo.config loads not only
+    our driver then but all that are installed. Those of oslo.config and
+    castellan import what Nova itself knows to break when it is not patched
+    (``nova.monkey_patch``): HTTPS requests end in a RecursionError, and green
+    threads see the request of another.
+    """
+    if 'nova.monkey_patch' not in sys.modules or 'nova.conf' in sys.modules:
+        return  # somebody else's ConfigOpts
+    for name in list(sys.modules):
+        if name.partition('.')[0] in _NOT_THIS_EARLY or name == (
+                'oslo_config.sources._uri'):
+            del sys.modules[name]
 
 
 def service_of(conf: cfg.ConfigOpts) -> str | None:
@@ -77,8 +99,6 @@ def service_of(conf: cfg.ConfigOpts) -> str | None:
     main = getattr(sys.modules.get('__main__'), '__spec__', None)
     names = {os.path.basename(sys.argv[0]), str(conf.prog),
              str(getattr(main, 'name', ''))}
-    if 'nova.wsgi.metadata' in sys.modules:
-        return None
     if ('nova.wsgi.osapi_compute' in sys.modules
             or names & {'nova-api', 'nova-api-wsgi', 'nova-api-os-compute',
                         'nova.cmd.api', 'nova.cmd.api_os_compute'}):

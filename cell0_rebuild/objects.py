@@ -29,9 +29,12 @@ from nova.db.api import models as api_models
 from nova import objects as nova_objects
 from nova.objects import base
 from nova.objects import request_spec
+from oslo_db import api as oslo_db_api
 from oslo_serialization import jsonutils
 
 SECTION = 'cell0_rebuild'
+
+_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,9 +88,11 @@ class RequestSpec(request_spec.RequestSpec):
 
     :ivar kept: a :class:`Kept`, or None if nothing is known: the server was
         buried by a conductor without this package, or is not buried at all.
+    :ivar blob: the row as it was read.
     """
 
     kept: Kept | None = None
+    blob: str = ''
 
     @staticmethod
     def _from_db_object(
@@ -95,7 +100,8 @@ class RequestSpec(request_spec.RequestSpec):
     ) -> ty.Any:
         """Extend Nova's to read what is kept."""
         request_spec.RequestSpec._from_db_object(context, spec, db_spec)
-        stored = _section(db_spec['spec'])
+        spec.blob = db_spec['spec']
+        stored = _section(spec.blob)
         spec.kept = None if stored is None else Kept.from_primitive(stored)
         if (spec.kept is not None
                 and spec.kept.requested_networks is not None
@@ -125,6 +131,7 @@ class RequestSpec(request_spec.RequestSpec):
         return db_spec
 
 
+@_retry
 @api_db_api.context_manager.writer
 def keep(
     context: ty.Any, kept: collections.abc.Mapping[str, Kept]
@@ -139,6 +146,7 @@ def keep(
         db_spec.save(context.session)
 
 
+@_retry
 @api_db_api.context_manager.writer
 def forget(context: ty.Any, instance_uuid: str) -> None:
     """Remove what is kept of a server; a server without it is left alone."""

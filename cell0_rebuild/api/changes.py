@@ -33,7 +33,7 @@ def apply(
 ) -> None:
     """Set on the instance to build what the request changes.
 
-    :param context: of the server's owner.
+    :param context: of the user whose keys are meant.
     :param changes: the keyword arguments of ``API.rebuild``.
     :raises KeypairNotFound: and whatever Nova's rebuild raises for them.
     """
@@ -60,7 +60,7 @@ def _set_key(context: ty.Any, instance: ty.Any, key_name: str | None) -> None:
     keys = []
     if key_name:
         keys = [objects.KeyPair.get_by_name(
-            context, instance.user_id, key_name)]
+            context, context.user_id, key_name)]
     instance.key_name = keys[0].name if keys else None
     instance.key_data = keys[0].public_key if keys else None
     instance.keypairs = objects.KeyPairList(objects=keys)

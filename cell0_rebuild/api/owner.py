@@ -29,3 +29,14 @@ def context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
     owner.project_id = instance.project_id
     owner.user_id = instance.user_id
     return owner
+
+
+def key_context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
+    """Return the context of the user whose key pairs a request names.
+
+    It is the caller, as for Nova's own rebuild, unless the caller is an
+    operator from outside the server's project.
+    """
+    if context.project_id == instance.project_id:
+        return context
+    return context_of(context, instance)

@@ -26,6 +26,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_config import cfg
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from cell0_rebuild.api import changes as request_changes
@@ -58,17 +59,16 @@ def _rebuild(
     **kwargs: ty.Any,
 ) -> None:
     gate = microversion.gate()
-    if gate.keeps_image:
-        image_href = None
     if gate.is_open and (mapping := _buried(context, instance)) is not None:
-        _exhume(compute_api, context, instance, mapping, image_href, *args,
-                **kwargs)
+        _exhume(compute_api, context, instance, mapping,
+                None if gate.keeps_image else image_href, *args, **kwargs)
         return
-    if image_href is None:
-        image_href = images.current(
-            compute_api, context, instance,
-            objects.BlockDeviceMappingList.get_by_instance_uuid(
-                context, instance.uuid))
+    if gate.keeps_image and instance.launched_at is not None:
+        with refusals.translated():
+            image_href = images.current(
+                compute_api, context, instance,
+                objects.BlockDeviceMappingList.get_by_instance_uuid(
+                    context, instance.uuid))
     wrapped(context, instance, image_href, *args, **kwargs)
 
 
@@ -138,7 +138,8 @@ def _validate(
     compute_api._check_image_arch(image=image.meta)
     instance = snapshot.instance_to_build(buried.instance)
     request_changes.apply(
-        compute_api, owners, instance, buried.bdms, image, changes)
+        compute_api, owner.key_context_of(context, buried.instance), instance,
+        buried.bdms, image, changes)
     compute_api._checks_for_create_and_rebuild(
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm(),
@@ -196,14 +197,21 @@ def _move(
         refusals.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '
             f'request at the same time. Look at it and try again.')
+    except db_exc.DBError:
+        LOG.exception('The server could not be moved out of cell0.',
+                      instance_uuid=uuid)
+        refusals.conflict(
+            f'Server {uuid} could not be moved out of cell0: a database does '
+            f'not answer. Try again later.')
     # The server is in no cell now; what comes must not look into cell0.
     nova_context.set_target_cell(context, None)
     try:
         conductor.rebuild_instance_in_cell0(
             context, uuid, exhumed.generation, plan.spec, plan.image.meta,
             admin_password, plan.spec.kept.injected_files)
-    except exceptions.NoConductor as error:
-        LOG.warning('No nova-conductor says that it rebuilds the server: %s',
+    except Exception as error:
+        # Also what the conductor raised before it had taken the server.
+        LOG.warning('No nova-conductor says that it rebuilds the server: %r',
                     error, instance_uuid=uuid)
         if attempts.withdraw(context, uuid, exhumed):
             refusals.conflict(

@@ -45,6 +45,14 @@ _KNOWN = (
     *servers.INVALID_FLAVOR_IMAGE_EXCEPTIONS,
 )
 
+# What Nova's create action answers with 400 whatever their own code is.
+_BAD_REQUESTS = (
+    exception.DeviceProfileError,
+    exception.FixedIpAlreadyInUse,
+    exception.ImageNotAuthorized,
+    exception.InstanceUserDataMalformed,
+)
+
 _CONFLICTS = (
     exception.PortInUse,
     exception.NetworkAmbiguous,
@@ -75,7 +83,8 @@ def translated() -> collections.abc.Iterator[None]:
         raise webob.exc.HTTPConflict(
             explanation=error.format_message()) from error
     except exception.NovaException as error:
-        if error.kwargs.get('code', 500) >= 500:
+        if (error.kwargs.get('code', 500) >= 500
+                and not isinstance(error, _BAD_REQUESTS)):
             raise
         raise webob.exc.HTTPBadRequest(
             explanation=error.format_message()) from error

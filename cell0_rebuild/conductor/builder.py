@@ -27,7 +27,9 @@ from nova.compute import vm_states
 from nova.conductor import manager
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
+import tenacity
 
 from cell0_rebuild.conductor import claims
 from cell0_rebuild import exceptions
@@ -54,7 +56,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     _attempt: attempts.Attempt
     _cell: ty.Any = None
-    _host: str | None = None
+    _selection: ty.Any = None
     _over = False
 
     def build(
@@ -75,6 +77,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._attempt = attempt
         build_request = attempt.build_request
         try:
+            # It may have waited for a thread.
+            if not attempts.is_current(context, attempt):
+                raise self._stale()
             # What an earlier attempt may have left would be merged with the
             # claim of this one.
             self.report_client.delete_allocation_for_instance(
@@ -89,13 +94,11 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:
+            LOG.exception('The rebuild failed.', instance_uuid=attempt.uuid)
             if not self._over:
-                LOG.exception('The rebuild failed.',
-                              instance_uuid=attempt.uuid)
                 self._bury_again(context, error, request_spec)
-        else:
-            if attempt.handed_over and not self._over:
-                attempts.finish(context, attempt, self._cell)
+        if attempt.handed_over and not self._over:
+            attempts.finish(context, attempt, self._cell)
         attempts.clear(context, attempt.uuid)
 
     def _schedule_instances(
@@ -108,15 +111,24 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         hosts = super()._schedule_instances(
             context, request_spec, *args, **kwargs)
-        self._host = hosts[0][0].service_host
-        if not attempts.is_current(
-                context, self._attempt) and not switch.is_abandoned(
-                    context, self._attempt.uuid):
-            claims.release(
-                context, self.report_client, self._attempt.uuid, hosts[0][0])
-            raise self._stale()
+        self._selection = hosts[0][0]
         # Nova itself clears up after a server that was deleted meanwhile.
+        self._check_current(context)
         return hosts
+
+    def _check_current(self, context: ty.Any) -> None:
+        """Release the claim and raise StaleAttempt if somebody else is on.
+
+        :raises StaleAttempt: but not if the owner deleted the server.
+        """
+        if attempts.is_current(
+                context, self._attempt, self._cell) or switch.is_abandoned(
+                    context, self._attempt.uuid):
+            return
+        if self._selection is not None:
+            claims.release(context, self.report_client, self._attempt.uuid,
+                           self._selection)
+        raise self._stale()
 
     def _bury_in_cell0(
         self, context: ty.Any, request_spec: ty.Any, exc: Exception,
@@ -134,13 +146,13 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: if the attempt is no longer the current one.
         """
-        self._cell = cell
         if not switch.into_cell(
                 context, self._attempt.uuid, self._attempt.generation,
                 cell.id) and not switch.is_abandoned(
                     context, self._attempt.uuid):
             attempts.remove_from_cell(context, self._attempt.uuid, cell)
-            raise self._stale()
+            self._check_current(context)
+        self._cell = cell
 
     def _delete_build_request(
         self, context: ty.Any, build_request: ty.Any, instance: ty.Any,
@@ -151,9 +163,11 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, self._attempt, cell, instance, instance_bdms):
             return True
         self._over = True
-        return bool(super()._delete_build_request(
+        super()._delete_build_request(
             context, _NoBuildRequest(instance.uuid), instance, cell,
-            instance_bdms, instance_tags))
+            instance_bdms, instance_tags)
+        attempts.remove_grave(context, instance.uuid)
+        return False
 
     def _cleanup_build_artifacts(
         self, context: ty.Any, exc: Exception, instances: ty.Any,
@@ -169,7 +183,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def _bury_again(
         self, context: ty.Any, exc: Exception, request_spec: ty.Any
     ) -> None:
-        self._over = True
+        if not self._attempt.handed_over:
+            self._check_current(context)
 
         def record(cctxt: ty.Any) -> None:
             instance = objects.Instance.get_by_uuid(
@@ -181,22 +196,38 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 request_spec)
 
         try:
+            self._try_to_bury(context, record)
+        except exception.ObjectActionError as error:
+            # The message that could not be sent has arrived.
+            LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
+            return
+        self._over = True
+        try:
             self.report_client.delete_allocation_for_instance(
                 context, self._attempt.uuid, force=True)
-        except exception.AllocationDeleteFailed as error:
+        except Exception as error:
             # The next attempt begins with it again.
-            LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
+            LOG.warning('Its allocations could not be deleted: %s', error,
+                        instance_uuid=self._attempt.uuid)
+
+    @tenacity.retry(
+        retry=tenacity.retry_if_exception_type(db_exc.DBError),
+        stop=tenacity.stop_after_attempt(5),
+        wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
+    def _try_to_bury(
+        self, context: ty.Any, record: ty.Callable[[ty.Any], None]
+    ) -> None:
         attempts.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),
             record)
 
     def _cell_of_host(self, context: ty.Any) -> ty.Any:
         """Return the cell in which Nova may have created the server."""
-        if self._host is None:
+        if self._selection is None:
             return None
         try:
             return objects.HostMapping.get_by_host(
-                context, self._host).cell_mapping
+                context, self._selection.service_host).cell_mapping
         except exception.HostMappingNotFound:
             return None
 

@@ -56,11 +56,12 @@ def bury_in_cell0(
         context, uuids = _who(*args, **kwargs)
         try:
             our_objects.keep(context, {uuid: kept[uuid] for uuid in uuids})
-        except Exception:
-            LOG.exception(
-                'The requested networks of servers %s could not be kept. They '
-                'are buried and cannot be rebuilt from cell0.',
-                ', '.join(uuids))
+        except Exception as error:
+            # Its text may have the statement, and that what is to be kept.
+            LOG.error(
+                'The requested networks of servers %s could not be kept (%s). '
+                'They are buried and cannot be rebuilt from cell0.',
+                ', '.join(uuids), type(error).__name__)
     wrapped(*args, **kwargs)
 
 

@@ -53,9 +53,13 @@ class RebuildServer:
 
     def stop(self) -> None:
         """Listen no more, and wait for the rebuilds in progress."""
-        self._server.stop()
-        self._server.wait()
-        self._executor.shutdown()
+        try:
+            self._server.stop()
+            self._server.wait()
+            self._executor.shutdown()
+        except Exception:
+            # Nova's own service is to stop all the same.
+            LOG.exception('The RPC server of rebuilds did not stop well.')
 
 
 def start(

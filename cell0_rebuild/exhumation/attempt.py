@@ -25,6 +25,7 @@ import contextlib
 import dataclasses
 import typing as ty
 
+from nova.db.main import api as main_db_api
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
@@ -79,11 +80,13 @@ class Exhumed:
     """A server that nova-api has moved to a build request.
 
     :param generation: of the attempt.
-    :param blob: the RequestSpec as it was stored before, if it was changed.
+    :param before: the RequestSpec as it was stored.
+    :param after: as it is stored since.
     """
 
     generation: str
-    blob: str | None
+    before: str
+    after: str
 
 
 def exhume(
@@ -118,13 +121,14 @@ def exhume(
             created_at=timeutils.normalize_time(buried.instance.created_at),
             updated_at=timeutils.utcnow())
 
-    changed = spec.obj_what_changed()
-    blob = switch.stored_spec(context, uuid) if changed else None
-    exhumed = Exhumed(attempt.generation, blob)
-    switch.to_build_request(context, uuid, cell.id, make, spec)
-    if not grave.hide(cells.targeted(context, cell), uuid):
-        switch.back(context, uuid, exhumed.generation, cell.id, blob)
-        raise exceptions.LostRace(uuid)
+    after = switch.to_build_request(context, uuid, cell.id, make, spec)
+    exhumed = Exhumed(attempt.generation, spec.blob, after)
+    try:
+        if not grave.hide(cells.targeted(context, cell), uuid):
+            raise exceptions.LostRace(uuid)
+    except Exception:
+        _back(context, uuid, exhumed, cell)
+        raise
     return exhumed
 
 
@@ -140,10 +144,17 @@ def withdraw(context: ty.Any, instance_uuid: str, exhumed: Exhumed) -> bool:
     cell = cells.cell0(context)
     cctxt = cells.targeted(context, cell)
     grave.show(cctxt, instance_uuid)
-    if not switch.back(context, instance_uuid, exhumed.generation, cell.id,
-                       exhumed.blob):
+    if not _back(context, instance_uuid, exhumed, cell):
         grave.remove(cctxt, instance_uuid)
     return True
+
+
+def _back(
+    context: ty.Any, instance_uuid: str, exhumed: Exhumed, cell: ty.Any
+) -> bool:
+    return bool(switch.back(
+        context, instance_uuid, exhumed.generation, cell.id, exhumed.before,
+        exhumed.after))
 
 
 def begin(
@@ -165,10 +176,15 @@ def begin(
     return Attempt(build_request, found)
 
 
-def is_current(context: ty.Any, attempt: Attempt) -> bool:
-    """Tell whether the attempt still is the current one, and refresh it."""
-    return bool(
-        switch.refresh(context, attempt.uuid, attempt.generation))
+def is_current(
+    context: ty.Any, attempt: Attempt, cell: ty.Any = None
+) -> bool:
+    """Tell whether the attempt still is the current one, and refresh it.
+
+    :param cell: the real cell that it has reached.
+    """
+    return bool(switch.refresh(
+        context, attempt.uuid, attempt.generation, cell.id if cell else None))
 
 
 def hand_over(
@@ -232,9 +248,16 @@ def bury_again(
     :param cell: the real cell in which Nova may have created it, or None.
     :param record: is called with a context targeted at cell0 to record the
         failure; after it the server shows ERROR there.
-    :returns: False if the owner deleted the server meanwhile, or somebody
-        else has moved it.
+    :returns: False if it was not buried: the owner deleted the server
+        meanwhile, or somebody else has moved it.
+    :raises ObjectActionError: if a compute has the server; nothing is changed
+        then.
     """
+    if attempt.handed_over and not remove_from_cell(
+            context, attempt.uuid, cell):
+        # Only its owner can have deleted it there.
+        remove_grave(context, attempt.uuid)
+        return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
     if not grave.is_deleted(cctxt, attempt.uuid):
@@ -245,13 +268,9 @@ def bury_again(
     buried = bool(switch.to_cell0(
         context, attempt.uuid, attempt.generation, home.id,
         cell.id if cell else None))
-    if cell is not None and not remove_from_cell(context, attempt.uuid, cell):
-        # The row of a server that was handed over can only have gone because
-        # its owner deleted it there.
-        buried = buried and not attempt.handed_over
-    if not buried and attempt.handed_over:
-        _remove_grave(context, attempt.uuid)
-    elif not buried:
+    if cell is not None and not attempt.handed_over:
+        remove_from_cell(context, attempt.uuid, cell)
+    if not buried:
         clear(context, attempt.uuid)
     return buried
 
@@ -265,23 +284,30 @@ def remove_from_cell(
     remove the mapping and the RequestSpec of the server.
 
     :returns: False if it was not there.
+    :raises ObjectActionError: if it has a host.
     """
     try:
-        objects.Instance.get_by_uuid(
-            cells.targeted(context, cell), instance_uuid, expected_attrs=[],
-        ).destroy(hard_delete=True)
+        # Not Instance.destroy: it looks at the host that it has read.
+        main_db_api.instance_destroy(
+            cells.targeted(context, cell), instance_uuid, hard_delete=True,
+            constraint=main_db_api.constraint(
+                host=main_db_api.equal_any(None)))
     except exception.InstanceNotFound:
         return False
+    except exception.ConstraintNotMet as error:
+        raise exception.ObjectActionError(
+            action='bury', reason='a compute has the server') from error
     return True
 
 
 def clear(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0 of a server that its owner deleted."""
     if switch.is_abandoned(context, instance_uuid):
-        _remove_grave(context, instance_uuid)
+        remove_grave(context, instance_uuid)
 
 
-def _remove_grave(context: ty.Any, instance_uuid: str) -> None:
+def remove_grave(context: ty.Any, instance_uuid: str) -> None:
+    """Remove the row in cell0."""
     grave.remove(
         cells.targeted(context, cells.cell0(context)), instance_uuid)
 

@@ -31,8 +31,10 @@ from oslo_db import api as oslo_db_api
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import watched
 
+_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+
+@_retry
 @main_db_api.pick_context_manager_writer
 def hide(context: ty.Any, instance_uuid: str) -> bool:
     """Hide the row.
@@ -46,7 +48,7 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
     return rows == 1
 
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@_retry
 @main_db_api.pick_context_manager_writer
 def show(context: ty.Any, instance_uuid: str) -> None:
     """Show the row again, if it is still there."""
@@ -55,13 +57,17 @@ def show(context: ty.Any, instance_uuid: str) -> None:
     ).update({'hidden': False}, synchronize_session=False)
 
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@_retry
 @main_db_api.pick_context_manager_writer
 def remove(context: ty.Any, instance_uuid: str) -> None:
     """Delete the row and all that belongs to it, for good.
 
     A row that its owner deleted stays as Nova's delete left it.
     """
+    _remove(context, instance_uuid)
+
+
+def _remove(context: ty.Any, instance_uuid: str) -> None:
     with contextlib.suppress(exception.InstanceNotFound):
         main_db_api.instance_destroy(
             context, instance_uuid, hard_delete=True,
@@ -78,6 +84,7 @@ def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
     return False
 
 
+@_retry
 @main_db_api.pick_context_manager_writer
 def close(
     context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],
@@ -100,4 +107,4 @@ def close(
         return
     now = watched.state(buried.instance, buried.bdms, buried.instance.tags)
     carry_over(watched.changes(baseline, now))
-    remove(context, instance_uuid)
+    _remove(context, instance_uuid)

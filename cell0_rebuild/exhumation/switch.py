@@ -39,19 +39,20 @@ _retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 def to_build_request(
     context: ty.Any, instance_uuid: str, cell0_id: int,
     make: ty.Callable[[], ty.Any], spec: ty.Any,
-) -> ty.Any:
+) -> str:
     """Move a server from cell0 to a build request.
 
     :param make: returns a new BuildRequest; called again if the transaction
         is tried again, because an object that was created once cannot be
         created again.
     :param spec: its RequestSpec, saved in the same transaction if changed.
-    :returns: the build request.
-    :raises LostRace: if somebody else moved or deleted the server first.
+    :returns: the RequestSpec as it is stored now.
+    :raises LostRace: if somebody else moved, deleted or changed the server
+        first.
     """
     try:
-        return _to_build_request(
-            context, instance_uuid, cell0_id, make, spec)
+        return str(_to_build_request(
+            context, instance_uuid, cell0_id, make, spec))
     except db_exc.DBDuplicateEntry as error:
         raise exceptions.LostRace(instance_uuid) from error
 
@@ -61,24 +62,29 @@ def to_build_request(
 def _to_build_request(
     context: ty.Any, instance_uuid: str, cell0_id: int,
     make: ty.Callable[[], ty.Any], spec: ty.Any,
-) -> ty.Any:
+) -> str:
     if not _set_cell(context, instance_uuid, cell0_id, None):
         raise exceptions.LostRace(instance_uuid)
-    build_request = make()
-    build_request.create()
-    spec.obj_clone().save()
-    return build_request
+    stored = context.session.query(api_models.RequestSpec.spec).filter_by(
+        instance_uuid=instance_uuid).with_for_update().scalar()
+    if stored != spec.blob:
+        raise exceptions.LostRace(instance_uuid)
+    make().create()
+    changed = spec.obj_clone()
+    changed.save()
+    return str(changed.blob or spec.blob)
 
 
 @_retry
 @api_db_api.context_manager.writer
 def back(
     context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
-    blob: str | None,
+    before: str, after: str,
 ) -> bool:
     """Take :func:`to_build_request` back.
 
-    :param blob: the RequestSpec as it was stored before, if it was changed.
+    :param before: the RequestSpec as it was stored.
+    :param after: as it is stored since; a later change stays.
     :returns: False if the attempt is gone: the owner deleted the server.
     """
     row = _locked_row(context, instance_uuid, generation)
@@ -86,17 +92,10 @@ def back(
         return False
     context.session.delete(row)
     _set_cell(context, instance_uuid, None, cell0_id)
-    if blob is not None:
+    if before != after:
         context.session.query(api_models.RequestSpec).filter_by(
-            instance_uuid=instance_uuid).update({'spec': blob})
+            instance_uuid=instance_uuid, spec=after).update({'spec': before})
     return True
-
-
-def stored_spec(context: ty.Any, instance_uuid: str) -> str:
-    """Return the RequestSpec of a server as it is stored."""
-    row = objects.RequestSpec._get_by_instance_uuid_from_db(
-        context, instance_uuid)
-    return str(row['spec'])
 
 
 @_retry
@@ -125,13 +124,17 @@ def take(
 
 @_retry
 @api_db_api.context_manager.writer
-def refresh(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+def refresh(
+    context: ty.Any, instance_uuid: str, generation: str,
+    cell_id: int | None = None,
+) -> bool:
     """Make an attempt young again.
 
+    :param cell_id: the real cell that it has reached.
     :returns: False if it is no longer the current one.
     """
     row = _locked_row(context, instance_uuid, generation)
-    if row is None or _cell_of(context, instance_uuid) is not None:
+    if row is None or _cell_of(context, instance_uuid) not in (None, cell_id):
         return False
     row.update({'updated_at': timeutils.utcnow()})
     return True
@@ -192,13 +195,18 @@ def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
 
     Nova deletes the build request first and marks the mapping at the end.
     """
-    if context.session.query(api_models.BuildRequest.id).filter_by(
-            instance_uuid=instance_uuid).scalar() is not None:
-        return False
-    mapping = context.session.query(api_models.InstanceMapping).filter_by(
-        instance_uuid=instance_uuid).first()
-    return (mapping is None or mapping.cell_id is None
-            or bool(mapping.queued_for_delete))
+    mapping, build_request = (
+        api_models.InstanceMapping, api_models.BuildRequest)
+    # One statement, so that a move in between cannot be half seen.
+    row = context.session.query(
+        mapping.cell_id, mapping.queued_for_delete, build_request.id,
+    ).outerjoin(
+        build_request, build_request.instance_uuid == mapping.instance_uuid,
+    ).filter(mapping.instance_uuid == instance_uuid).first()
+    if row is None:
+        return True
+    cell_id, deleted, build_request_id = row
+    return build_request_id is None and (cell_id is None or bool(deleted))
 
 
 def _set_cell(

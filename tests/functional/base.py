@@ -24,6 +24,9 @@ from tests.functional import databases
 
 ADDED = '2.105'
 STOCK = '2.104'
+PUBLIC_KEY = (
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIHyTfUtFlEXdMOhLCxxDz0pZpQ8ek1bjWxk'
+    'Ti1vT3pG nobody')
 
 
 class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):

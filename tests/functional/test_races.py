@@ -54,6 +54,21 @@ class RaceTestCase(base.FunctionalTestCase):
                 row for row in found[cell]['instances']
                 if not row['deleted']])
 
+    def bury_as_an_operator_would(self, *args, **kwargs):
+        context = nova_context.get_admin_context()
+        build_request = objects.BuildRequest.get_by_instance_uuid(
+            context, self.server['id'])
+        found = mark.of(build_request.instance)
+        mark.take_off(build_request.instance)
+        attempts.bury_again(
+            context, attempts.Attempt(build_request, found), None,
+            self._record)
+
+    def _record(self, context):
+        instance = objects.Instance.get_by_uuid(context, self.server['id'])
+        instance.vm_state = 'error'
+        instance.save()
+
     def wait_for_the_conductor(self):
         """Wait until the row in cell0 is gone or shown again."""
         self._wait_for_assert(lambda: self.assertFalse(any(
@@ -158,7 +173,7 @@ class LateMessageTest(RaceTestCase):
 
     def test_buried_again_while_the_scheduler_thinks_it_is_not_lost(self):
         self.useFixture(base.Interception(
-            SCHEDULER, after=self._bury_as_an_operator_would))
+            SCHEDULER, after=self.bury_as_an_operator_would))
         self.rebuild(self.server)
         self.wait_for_the_conductor()
         self._wait_for_assert(lambda: self.assertEqual(
@@ -170,7 +185,7 @@ class LateMessageTest(RaceTestCase):
     def test_a_first_message_after_a_second_rebuild_harms_nothing(self):
         late = self.useFixture(HeldMessage())
         self.rebuild(self.server)
-        self._bury_as_an_operator_would()
+        self.bury_as_an_operator_would()
         late.let_through()
         self.rebuild(self.server)
         self.active(self.server)
@@ -187,7 +202,7 @@ class LateMessageTest(RaceTestCase):
     def test_a_first_message_while_a_second_rebuild_waits_harms_nothing(self):
         late = self.useFixture(HeldMessage())
         self.rebuild(self.server)
-        self._bury_as_an_operator_would()
+        self.bury_as_an_operator_would()
         self.rebuild(self.server)
         before = databases.dump()
         late.deliver(0)
@@ -209,21 +224,6 @@ class LateMessageTest(RaceTestCase):
         self.assertEqual(
             [('create', ['Error']), ('rebuild', ['Success'])],
             self.actions(self.server))
-
-    def _bury_as_an_operator_would(self, *args, **kwargs):
-        context = nova_context.get_admin_context()
-        build_request = objects.BuildRequest.get_by_instance_uuid(
-            context, self.server['id'])
-        found = mark.of(build_request.instance)
-        mark.take_off(build_request.instance)
-        attempts.bury_again(
-            context, attempts.Attempt(build_request, found), None,
-            self._record)
-
-    def _record(self, context):
-        instance = objects.Instance.get_by_uuid(context, self.server['id'])
-        instance.vm_state = 'error'
-        instance.save()
 
 
 class LateChangeTest(RaceTestCase):

@@ -12,13 +12,18 @@
 
 """The fixture for tests that use the package."""
 
+from unittest import mock
+
+import fixtures
 from nova.api.openstack.compute import versions
+from nova.compute import api
 from nova import objects
 from nova.objects import base
 from oslo_config import cfg
 import testtools
 
 from cell0_rebuild import activation
+from cell0_rebuild import exceptions
 from cell0_rebuild import fixture
 from cell0_rebuild import patching
 
@@ -59,6 +64,17 @@ class Cell0RebuildFixtureTest(testtools.TestCase):
         before = state()
         with fixture.Cell0RebuildFixture():
             pass
+        self.assertEqual(sorted(before), common(before, state()))
+
+    def test_nothing_is_patched_when_a_target_does_not_match(self):
+        before = state()
+        with mock.patch.object(api.API, 'rebuild', lambda self: None):
+            failed = self.assertRaises(
+                fixtures.MultipleExceptions,
+                fixture.Cell0RebuildFixture().setUp)
+        error = failed.args[0][1]
+        self.assertIsInstance(error, exceptions.PatchMismatch)
+        self.assertIn('API.rebuild has the signature', str(error))
         self.assertEqual(sorted(before), common(before, state()))
 
     def test_it_can_be_used_again(self):

@@ -117,6 +117,13 @@ class EnabledTest(_TestCase):
             self.nova.probe('nova-manage', 'cell_v2', 'list_cells'),
             classes=OURS, eventlet=concurrency == 'eventlet')
 
+    def test_https_and_request_ids_broke_where_eventlet_came_second(self):
+        # Nova warns of modules that were imported before it was patched.
+        self.nova.configure(BY_FILE['eventlet'])
+        ended = self.nova.probe('nova-manage', 'cell_v2', 'list_cells')
+        self.assertTrue(ended.report['eventlet'])
+        self.assertNotIn('monkey patching issues', ended.output)
+
     @ddt.data('threading', 'eventlet')
     def test_the_api_has_its_patches_and_shows_its_number(self, concurrency):
         self.nova.environment |= BY_ENVIRONMENT[concurrency]

@@ -1,0 +1,212 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Bugs that were found, named after what they did to the user."""
+
+import threading
+
+from nova import exception
+from nova.network import neutron
+from nova.scheduler.client import query
+from oslo_db import exception as db_exc
+import oslo_messaging as messaging
+
+from cell0_rebuild.exhumation import grave
+from cell0_rebuild.exhumation import switch
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import test_networks
+from tests.functional import test_races
+
+_BUILD = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
+
+
+class LostServerTest(test_races.RaceTestCase):
+
+    def test_a_lost_confirmation_deleted_the_server_that_was_built(self):
+        def deliver_and_fail(*args, **kwargs):
+            self._wait_for_assert(lambda: self.assertEqual(
+                'ACTIVE', self.api.get_server(self.server['id'])['status']))
+            raise messaging.MessageDeliveryFailure('no confirmation')
+        self.useFixture(base.Interception(_BUILD, after=deliver_and_fail))
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual('cell1', databases.cell_of(self.server['id']))
+        self.assertNotEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_a_message_that_no_compute_got_left_it_in_build(self):
+        def fail(*args, **kwargs):
+            raise messaging.MessageDeliveryFailure('broker is down')
+        self.stub_out(_BUILD, fail)
+        self.rebuild(self.server)
+        server = self.buried_again(self.server)
+        self.assertIn('MessageDeliveryFailure', server['fault']['message'])
+        self.assertEqual([], databases.dump()['cell1']['instances'])
+        self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+
+    def test_a_database_that_was_away_once_left_it_in_build(self):
+        show, failures = grave.show, [db_exc.DBConnectionError()]
+
+        def be_away_once(*args):
+            if failures:
+                raise failures.pop()
+            show(*args)
+        self.stub_out('cell0_rebuild.exhumation.grave.show', be_away_once)
+        self.computes['host1'].stop()
+        self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
+                      'select_destinations', self._find_nothing)
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+
+    def test_a_database_that_was_away_left_it_in_build_for_ever(self):
+        def be_away(*args):
+            raise db_exc.DBConnectionError()
+        self.stub_out('cell0_rebuild.exhumation.grave.hide', be_away)
+        before = databases.dump()
+        error = self.assert_refused(409, self.server)
+        self.assertIn('a database does not answer', error)
+        self.assertEqual(
+            {'api.instance_mappings.updated_at'},
+            {line.split(':')[0] for line in databases.differences(
+                before, databases.dump())} | {
+                    'api.instance_mappings.updated_at'})
+        self.assert_shown_once(self.server['id'], 'ERROR')
+
+    def _find_nothing(self, *args, **kwargs):
+        raise exception.NoValidHost(reason='')
+
+
+class StaleAttemptTest(test_races.RaceTestCase):
+    """The first scheduler's answer is a failure, and late."""
+
+    def setUp(self):
+        super().setUp()
+        self._calls = 0
+        self._select = query.SchedulerQueryClient.select_destinations
+
+    def test_a_late_no_valid_host_took_the_live_server_its_resources(self):
+        self._answer_late(lambda: self.active(self.server))
+        self.rebuild(self.server)
+        self.wait_until_answered()
+        self.assertNotEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def test_a_late_no_valid_host_showed_a_server_that_was_on_its_way(self):
+        late = self.useFixture(test_races.HeldMessage())
+        self.rebuild(self.server)
+        self._answer_late(lambda: None)
+        late.deliver(0)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        [row] = databases.dump()['cell0']['instances']
+        self.assertTrue(row['hidden'])
+        self.assertEqual(1, len(databases.dump()['cell0']['instance_faults']))
+        late.deliver(1)
+        self.active(self.server)
+
+    def wait_until_answered(self):
+        self._wait_for_assert(
+            lambda: self.assertIn('is no longer the current one',
+                                  self.stdlog.logger.output),
+            max_retries=150, sleep=0.1)
+
+    def _answer_late(self, wait):
+        def select(*args, **kwargs):
+            self._calls += 1
+            if self._calls > 1:
+                return self._select(*args, **kwargs)
+            self.bury_as_an_operator_would()
+            self.rebuild(self.server)
+            wait()
+            raise exception.NoValidHost(reason='late')
+        self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
+                      'select_destinations', select)
+
+
+class DeletedServerTest(test_races.RaceTestCase):
+
+    def test_a_delete_at_the_hand_over_left_a_row_for_ever(self):
+        deleted, marked = threading.Event(), threading.Event()
+        cleanup = 'nova.compute.api.API._local_delete_cleanup'
+        end = switch.end
+
+        def mark_late(*args, **kwargs):
+            deleted.set()
+            marked.wait(20)
+
+        def end_after_the_delete(*args):
+            self._delete = threading.Thread(
+                target=self.api.delete_server, args=(self.server['id'],))
+            self._delete.start()
+            deleted.wait(20)
+            return end(*args)
+        self.useFixture(base.Interception(cleanup, before=mark_late))
+        self.stub_out(
+            'cell0_rebuild.exhumation.switch.end', end_after_the_delete)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['cell0']['instances']),
+            max_retries=100, sleep=0.1)
+        marked.set()
+        self._delete.join(20)
+        self.assert_gone()
+
+
+class AnswerTest(base.FunctionalTestCase):
+
+    def test_an_address_that_somebody_took_was_a_500(self):
+        network = test_networks.NETWORK['id']
+        server = self.bury(
+            networks=[{'uuid': network, 'fixed_ip': '192.168.1.50'}])
+        self._start_compute('host1')
+
+        def taken(*args, **kwargs):
+            raise exception.FixedIpAlreadyInUse(
+                address='192.168.1.50', instance_uuid='another')
+        self.useFixture(base.fixtures.MockPatchObject(
+            neutron.API, 'validate_networks', taken))
+        self.assertIn('192.168.1.50', self.assert_refused(400, server))
+
+    def test_a_change_of_the_request_spec_was_lost_to_a_new_image(self):
+        server = self.bury()
+
+        def pin(*args):
+            # As PUT of pinned_availability_zone does.
+            spec = databases.spec_of(server['id'])
+            spec.availability_zone = 'zone'
+            spec.save()
+        self.useFixture(base.Interception(
+            'cell0_rebuild.rpcapi.RebuildAPI.ping', after=pin))
+        self.assert_refused(
+            409, server,
+            imageRef=self.glance.auto_disk_config_enabled_image['id'])
+        self.assertEqual(
+            'zone', databases.spec_of(server['id']).availability_zone)
+        self.assert_shown_once(server['id'], 'ERROR')
+
+    def test_a_project_mates_own_key_was_not_found(self):
+        server = self.bury()
+        self._start_compute('host1')
+        self.api = self.api_fixture.api
+        self.api.microversion = base.STOCK
+        self.assertNotEqual(
+            server['user_id'], self.api.auth_user)
+        self.api.api_post('/os-keypairs', {'keypair': {
+            'name': 'mine', 'type': 'ssh',
+            'public_key': base.PUBLIC_KEY}})
+        self.rebuild(server, key_name='mine')
+        self.assertEqual('mine', self.active(server)['key_name'])
