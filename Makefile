@@ -24,7 +24,7 @@ demo: environment
 test: environment
 	@tools/install_system_packages.sh
 	@$(VENV)/bin/python tools/run_tests.py unit functional eventlet \
-		integration $(ARGS)
+		integration $(if $(ARGS),'$(ARGS)')
 
 integration: system-packages
 
@@ -32,7 +32,7 @@ system-packages:
 	@tools/install_system_packages.sh
 
 unit functional eventlet integration: environment
-	@$(VENV)/bin/python tools/run_tests.py $@ $(ARGS)
+	@$(VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
 
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh

@@ -334,11 +334,12 @@ class PatchSet:
                 change.apply()
         except Exception as error:
             self.remove()
-            if (isinstance(error, exceptions.PatchMismatch)
-                    and self._when_late_mismatch is not None):
-                self._when_late_mismatch(error)
-                return
-            raise
+            if self._when_late_mismatch is None:
+                raise
+            if not isinstance(error, exceptions.PatchMismatch):
+                error = exceptions.PatchMismatch([f'{name}: {error!r}'])
+            self._when_late_mismatch(error)
+            return
         finally:
             _executed.discard(name)
         self._pending.discard(name)
