@@ -53,11 +53,15 @@ class Attempt:
         mark.
     :param mark: the mark that was on it.
     :param last_state: what was :mod:`watched` when the build request went.
+    :param left_cell: it was taken out of the real cell again.
+    :param recorded: its failure is in the history of the row in cell0.
     """
 
     build_request: ty.Any
     mark: mark.Mark
     last_state: dict[str, ty.Any] | None = None
+    left_cell: bool = False
+    recorded: bool = False
 
     @property
     def handed_over(self) -> bool:
@@ -245,6 +249,8 @@ def bury_again(
 ) -> bool:
     """Take a server back to cell0, from wherever the attempt brought it.
 
+    It can be called again when a database failed in the middle of it.
+
     :param cell: the real cell in which Nova may have created it, or None.
     :param record: is called with a context targeted at cell0 to record the
         failure; after it the server shows ERROR there.
@@ -253,16 +259,22 @@ def bury_again(
     :raises ObjectActionError: if a compute has the server; nothing is changed
         then.
     """
-    if attempt.handed_over and not remove_from_cell(
-            context, attempt.uuid, cell):
-        # Only its owner can have deleted it there.
+    if attempt.handed_over and not attempt.left_cell:
+        if not remove_from_cell(context, attempt.uuid, cell):
+            # Only its owner can have deleted it there.
+            remove_grave(context, attempt.uuid)
+            return False
+        attempt.left_cell = True
+    elif switch.is_abandoned(context, attempt.uuid):
         remove_grave(context, attempt.uuid)
         return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
     if not grave.is_deleted(cctxt, attempt.uuid):
         _keep_changes(context, cctxt, attempt)
-        record(cctxt)
+        if not attempt.recorded:
+            record(cctxt)
+            attempt.recorded = True
         history.name_rebuild(cctxt, attempt.uuid)
     grave.show(cctxt, attempt.uuid)
     buried = bool(switch.to_cell0(

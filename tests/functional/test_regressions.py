@@ -57,14 +57,20 @@ class LostServerTest(test_races.RaceTestCase):
         self.assertEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
 
-    def test_a_database_that_was_away_once_left_it_in_build(self):
-        show, failures = grave.show, [db_exc.DBConnectionError()]
+    def test_a_database_that_was_away_after_it_had_lost_the_server(self):
+        def fail(*args, **kwargs):
+            raise messaging.MessageDeliveryFailure('broker is down')
+        self.stub_out(_BUILD, fail)
+        self._be_away_once()
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual(
+            [('create', ['Error']), ('rebuild', ['Error'])],
+            self.actions(self.server))
 
-        def be_away_once(*args):
-            if failures:
-                raise failures.pop()
-            show(*args)
-        self.stub_out('cell0_rebuild.exhumation.grave.show', be_away_once)
+    def test_a_database_that_was_away_once_left_it_in_build(self):
+        self._be_away_once()
         self.computes['host1'].stop()
         self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
                       'select_destinations', self._find_nothing)
@@ -85,6 +91,15 @@ class LostServerTest(test_races.RaceTestCase):
                 before, databases.dump())} | {
                     'api.instance_mappings.updated_at'})
         self.assert_shown_once(self.server['id'], 'ERROR')
+
+    def _be_away_once(self):
+        show, failures = grave.show, [db_exc.DBConnectionError()]
+
+        def be_away_once(*args):
+            if failures:
+                raise failures.pop()
+            show(*args)
+        self.stub_out('cell0_rebuild.exhumation.grave.show', be_away_once)
 
     def _find_nothing(self, *args, **kwargs):
         raise exception.NoValidHost(reason='')
