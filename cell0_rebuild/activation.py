@@ -99,9 +99,12 @@ def service_of(conf: cfg.ConfigOpts) -> str | None:
     main = getattr(sys.modules.get('__main__'), '__spec__', None)
     names = {os.path.basename(sys.argv[0]), str(conf.prog),
              str(getattr(main, 'name', ''))}
-    if ('nova.wsgi.osapi_compute' in sys.modules
-            or names & {'nova-api', 'nova-api-wsgi', 'nova-api-os-compute',
-                        'nova.cmd.api', 'nova.cmd.api_os_compute'}):
+    if 'nova.wsgi.osapi_compute' in sys.modules:
+        return 'nova-api'
+    if 'nova.wsgi.metadata' in sys.modules:
+        return None
+    if names & {'nova-api', 'nova-api-wsgi', 'nova-api-os-compute',
+                'nova.cmd.api', 'nova.cmd.api_os_compute'}:
         return 'nova-api'
     if names & {'nova-conductor', 'nova.cmd.conductor'}:
         return 'nova-conductor'

@@ -211,6 +211,11 @@ class ServiceOfTest(testtools.TestCase):
     ):
         self.assertEqual('nova-api', self.service('uwsgi', prog))
 
+    def test_a_process_that_serves_both_apis_is_patched(self):
+        self.assertEqual('nova-api', self.service(
+            'uwsgi', 'nova-api-os-compute',
+            modules=['nova.wsgi.metadata', 'nova.wsgi.osapi_compute']))
+
     @ddt.data('uwsgi', 'nova-api')
     def test_the_metadata_api_is_left_alone(self, program):
         self.assertIsNone(self.service(
