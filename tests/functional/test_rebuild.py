@@ -32,6 +32,28 @@ class RebuildTest(base.FunctionalTestCase):
         self.assertNotIn('fault', rebuilt)
         self.assertEqual(server['created'], rebuilt['created'])
 
+    def test_the_answer_has_the_body_of_any_rebuild(self):
+        server = self.bury()
+        self._start_compute('host1')
+        launched = self._create_server(networks='none')
+        self.assertEqual(
+            sorted(self.rebuild(launched)), sorted(self.rebuild(server)))
+        self.active(server)
+
+    def test_every_look_on_its_way_shows_it_once(self):
+        server = self.bury()
+        self._start_compute('host1')
+        self.rebuild(server)
+        seen = []
+        while seen[-1:] != ['ACTIVE']:
+            seen.append(self.api.get_server(server['id'])['status'])
+            listed = [found['id'] for found in self.api.get_servers()]
+            self.assertEqual([server['id']], listed)
+            self.assertEqual([], self.api.get_servers(
+                search_opts={'status': 'ERROR'}))
+        self.assertEqual([], sorted(set(seen) - {'BUILD', 'ACTIVE'}))
+        self.active(server)
+
     def test_nothing_of_it_is_left_in_cell0(self):
         server = self.bury(tags=['a', 'b'], metadata={'k': 'v'})
         self._start_compute('host1')
