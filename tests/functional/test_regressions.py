@@ -133,13 +133,34 @@ class StaleAttemptTest(test_races.RaceTestCase):
         late.deliver(1)
         self.active(self.server)
 
+    def test_a_late_host_left_the_live_server_resources_on_two_hosts(self):
+        claimed = []
+
+        def fill_and_select(*args, **kwargs):
+            self._start_compute('host2')
+            self.api.put_service(
+                self.computes['host1'].service_ref.uuid,
+                {'status': 'disabled'})
+            hosts = self._select(*args, **kwargs)
+            claimed.append(
+                self._get_allocations_by_server_uuid(self.server['id']))
+            return hosts
+        self._answer_late(
+            lambda: self.active(self.server), fill_and_select)
+        self.rebuild(self.server)
+        self.wait_until_answered()
+        self.assertEqual([2], [len(hosts) for hosts in claimed])
+        self.assertEqual(
+            [self._get_provider_uuid_by_host('host1')],
+            list(self._get_allocations_by_server_uuid(self.server['id'])))
+
     def wait_until_answered(self):
         self._wait_for_assert(
             lambda: self.assertIn('is no longer the current one',
                                   self.stdlog.logger.output),
             max_retries=150, sleep=0.1)
 
-    def _answer_late(self, wait):
+    def _answer_late(self, wait, answer=None):
         def select(*args, **kwargs):
             self._calls += 1
             if self._calls > 1:
@@ -147,6 +168,8 @@ class StaleAttemptTest(test_races.RaceTestCase):
             self.bury_as_an_operator_would()
             self.rebuild(self.server)
             wait()
+            if answer:
+                return answer(*args, **kwargs)
             raise exception.NoValidHost(reason='late')
         self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
                       'select_destinations', select)
