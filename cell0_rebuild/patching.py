@@ -88,7 +88,13 @@ class Target:
             return None
         if isinstance(raw, (staticmethod, classmethod)):
             raw = raw.__func__
-        return signatures.render(raw) if callable(raw) else None
+        if not callable(raw):
+            return None
+        if (raw.__module__ == self.module
+                and '<locals>' in getattr(raw, '__qualname__', '')):
+            # A decorator beside it hides its signature.
+            return signatures.read(self.module, self.name)
+        return signatures.render(raw)
 
 
 class Change(ty.Protocol):

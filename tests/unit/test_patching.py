@@ -22,8 +22,26 @@ from tests.unit.throwaway import patch
 from tests.unit.throwaway import target
 
 
+HIDDEN = """
+def hide(function):
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+
+@hide
+def function(a, b=1):
+    pass
+"""
+
+
 @ddt.ddt
 class TargetTest(throwaway.TestCase):
+
+    def test_what_a_decorator_beside_it_hides_is_read_in_the_source(self):
+        module = self.modules.load(HIDDEN).__name__
+        self.assertIsNone(target(module, 'function', 'a, b=1').problem())
+        self.assertIn('(a, b=1)', target(module, 'function', '*a').problem())
 
     @ddt.data(*throwaway.SIGNATURES)
     def test_a_target_that_matches_its_source_is_no_problem(self, name):
