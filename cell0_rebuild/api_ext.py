@@ -36,5 +36,5 @@ PATCHES = (
         internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),
     *(patching.Reliance(target) for target in (
-        *internals.CHECKS, *internals.MOVES)),
+        *internals.CHECKS, *internals.MOVES, *internals.REIMAGE)),
 )

@@ -32,5 +32,6 @@ PATCHES = (
     patching.Patch(
         internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
     *(patching.Reliance(target) for target in (
-        *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS)),
+        *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS,
+        *internals.REIMAGE)),
 )

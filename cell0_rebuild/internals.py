@@ -146,6 +146,18 @@ CLAIMS = (
         'called: releases the claim of a stale rebuild'),
 )
 
+# Called to write an image to a root volume.
+
+REIMAGE = (
+    patching.Target(
+        'nova.volume.cinder', 'is_microversion_supported',
+        'context, microversion', 'called: can this Cinder do it?'),
+    patching.Target(
+        'nova.volume.cinder', 'API.reimage_volume',
+        'self, context, volume_id, image_id, reimage_reserved=False',
+        'called'),
+)
+
 # Called by the validation of a rebuild in nova-api.
 
 CHECKS = (

@@ -25,7 +25,10 @@ from cell0_rebuild import exceptions
 
 TOPIC = 'cell0_rebuild'
 NAMESPACE = 'cell0_rebuild'
-VERSION = '1.0'
+VERSION = '1.1'
+
+# The first version that can have an image written to a root volume.
+REIMAGE_VERSION = '1.1'
 
 # What a broker, or its absence, raises. The in-memory driver of tests says
 # UnsupportedVersion where RabbitMQ has RemoteError.
@@ -46,6 +49,7 @@ class RebuildAPI:
     API version history:
 
     * 1.0 - Initial version, ping() and rebuild_instance_in_cell0().
+    * 1.1 - Add reimage_volume_id to rebuild_instance_in_cell0().
     """
 
     def __init__(self) -> None:
@@ -54,18 +58,20 @@ class RebuildAPI:
                 topic=TOPIC, namespace=NAMESPACE, version=VERSION),
             serializer=objects_base.NovaObjectSerializer())
 
-    def ping(self, context: ty.Any) -> None:
+    def ping(self, context: ty.Any, version: str = '1.0') -> None:
         """Make sure that there is a conductor for what follows.
 
+        :param version: of what follows.
         :raises NoConductor: if none answers within
             ``[cell0_rebuild] answer_timeout`` seconds.
         """
-        self._call(context, 'ping')
+        self._call(context, 'ping', version)
 
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
+        reimage_volume_id: str | None = None,
     ) -> None:
         """Hand a server to a conductor that rebuilds it.
 
@@ -78,20 +84,34 @@ class RebuildAPI:
         :param request_spec: complete, as for a create.
         :param image: the image, as Nova's image API gives it.
         :param injected_files: ``[path, content]`` of each personality file.
+        :param reimage_volume_id: the root volume, if Cinder has to write the
+            image to it.
         :raises NoConductor: if none says in time that it has taken the
             attempt. One may have taken it all the same.
+        :raises InvalidVolume: if Cinder refuses. The conductor has buried the
+            server again, as it was.
         """
+        arguments: dict[str, ty.Any] = {}
+        if reimage_volume_id is not None:
+            arguments['reimage_volume_id'] = reimage_volume_id
         self._call(
             context, 'rebuild_instance_in_cell0',
+            REIMAGE_VERSION if arguments else '1.0',
+            # It answers when Cinder has.
+            cfg.CONF.rpc_response_timeout if arguments else None,
             instance_uuid=instance_uuid, generation=generation,
             request_spec=request_spec, image=image,
-            admin_password=admin_password, injected_files=injected_files)
+            admin_password=admin_password, injected_files=injected_files,
+            **arguments)
 
     def _call(
-        self, context: ty.Any, method: str, **arguments: ty.Any
+        self, context: ty.Any, method: str, version: str,
+        timeout: int | None = None, **arguments: ty.Any,
     ) -> None:
+        answer_timeout = cfg.CONF.cell0_rebuild.answer_timeout
         client = self._client.prepare(
-            timeout=cfg.CONF.cell0_rebuild.answer_timeout, retry=1,
+            version=version, timeout=timeout or answer_timeout, retry=1,
+            call_monitor_timeout=answer_timeout if timeout else None,
             # A broker that knows no consumer of the topic says so at once,
             # instead of dropping the message.
             transport_options=messaging.TransportOptions(at_least_once=True))

@@ -50,6 +50,8 @@ def apply(
         image=image.meta, auto_disk_config=disk_config)
     if image.is_new:
         _set_image(compute_api, context, instance, image, disk_config)
+        if not volumes.is_volume_backed(bdms):
+            instance.image_ref = image.id
     elif disk_config is not None:
         instance.auto_disk_config = disk_config
     for name, value in changes.items():
@@ -85,7 +87,6 @@ def _set_image(
 ) -> None:
     kernel_id, ramdisk_id = compute_api._handle_kernel_and_ramdisk(
         context, None, None, image.meta)
-    instance.image_ref = image.id
     instance.kernel_id = kernel_id or ''
     instance.ramdisk_id = ramdisk_id or ''
     properties = compute_api._inherit_properties_from_image(

@@ -28,7 +28,7 @@ from cell0_rebuild.api import volumes
 class Image:
     """The image to build a server from.
 
-    :param id: None if a volume-backed server's volume has none.
+    :param id: None if a volume-backed server keeps its own.
     :param meta: as Nova's image API, or the volume, describes it.
     :param is_new: the server had another one.
     """
@@ -57,28 +57,33 @@ def current(
 
 def for_build(
     compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
-    image_href: str | None,
+    image_href: str | None, reimages: bool,
 ) -> Image:
     """Return the image that a buried server is built from.
 
     :param image_href: the image that the request names; None keeps the
         server's.
+    :param reimages: the request may write a new image to a root volume.
     :raises ImageNotFound: if there is none such.
-    :raises ImageUnacceptable: if a volume-backed server would get another.
+    :raises ImageUnacceptable: if a root volume would get another image and
+        may not.
     """
     if not volumes.is_volume_backed(bdms):
         image_id, meta = compute_api._get_image(
             context, image_href or instance.image_ref)
         return Image(image_id, meta, image_id != instance.image_ref)
-    if image_href is not None and image_href != _of_root_volume(
+    if image_href is None or image_href == _of_root_volume(
             compute_api, context, bdms):
+        return Image(None, block_device.get_bdm_image_metadata(
+            context, compute_api.image_api, compute_api.volume_api, bdms,
+            legacy_bdm=False), False)
+    if not reimages:
         raise exception.ImageUnacceptable(
             image_id=image_href,
-            reason='a volume-backed server that is buried in cell0 keeps its '
-                   'image; rebuild it with that one, or with none')
-    return Image(None, block_device.get_bdm_image_metadata(
-        context, compute_api.image_api, compute_api.volume_api, bdms,
-        legacy_bdm=False), False)
+            reason='a volume-backed server gets another image from '
+                   'microversion 2.93 on only')
+    image_id, meta = compute_api._get_image(context, image_href)
+    return Image(image_id, meta, True)
 
 
 def _of_root_volume(

@@ -93,12 +93,17 @@ class _Plan:
     :param instance: the instance to build.
     :param spec: its RequestSpec, complete.
     :param image: the image to build from.
+    :param bdms: the block device mappings to build with.
+    :param reimage_volume_id: the root volume, if Cinder has to write the
+        image to it.
     """
 
     buried: snapshot.Buried
     instance: ty.Any
     spec: ty.Any
     image: images.Image
+    bdms: ty.Any
+    reimage_volume_id: str | None
 
 
 def _exhume(
@@ -116,15 +121,16 @@ def _exhume(
             f'cannot inject personality files. Use user_data.')
     with refusals.translated():
         plan = _validate(
-            compute_api, context, instance.uuid, image_href, changes)
+            compute_api, context, instance.uuid, image_href,
+            reimage_boot_volume, changes)
     conductor = rpcapi.RebuildAPI()
-    _probe(conductor, context, instance)
+    _probe(conductor, context, plan)
     _move(conductor, context, plan, mapping, admin_password)
 
 
 def _validate(
     compute_api: ty.Any, context: ty.Any, uuid: str, image_href: str | None,
-    changes: dict[str, ty.Any],
+    reimages: bool, changes: dict[str, ty.Any],
 ) -> _Plan:
     """Check all that can be checked; nothing is changed.
 
@@ -134,7 +140,8 @@ def _validate(
     spec = _request_spec(context, buried.instance)
     owners = owner.context_of(context, buried.instance)
     image = images.for_build(
-        compute_api, context, buried.instance, buried.bdms, image_href)
+        compute_api, context, buried.instance, buried.bdms, image_href,
+        reimages)
     compute_api._check_image_arch(image=image.meta)
     instance = snapshot.instance_to_build(buried.instance)
     request_changes.apply(
@@ -146,9 +153,14 @@ def _validate(
         objects.service.get_minimum_version_all_cells(
             context, ['nova-compute']))
     volumes.check(compute_api, context, buried.instance, buried.bdms)
+    bdms = snapshot.new_bdms(context, buried.bdms)
+    reimage_volume_id = None
+    if image.is_new and volumes.is_volume_backed(bdms):
+        reimage_volume_id = volumes.give_image(
+            context, bdms, ty.cast(str, image.id))
     request.renew(compute_api, owners, instance, spec, image)
     quota.check(owners, instance, spec)
-    return _Plan(buried, instance, spec, image)
+    return _Plan(buried, instance, spec, image, bdms, reimage_volume_id)
 
 
 def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
@@ -170,10 +182,14 @@ def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
 
 
 def _probe(
-    conductor: rpcapi.RebuildAPI, context: ty.Any, instance: ty.Any
+    conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan
 ) -> None:
+    instance = plan.instance
     try:
-        conductor.ping(context)
+        if plan.reimage_volume_id:
+            conductor.ping(context, rpcapi.REIMAGE_VERSION)
+        else:
+            conductor.ping(context)
     except exceptions.NoConductor as error:
         LOG.warning('No nova-conductor with cell0-rebuild answers: %s', error,
                     instance=instance)
@@ -190,9 +206,9 @@ def _move(
 ) -> None:
     uuid = plan.instance.uuid
     try:
-        exhumed = attempts.exhume(
-            context, plan.buried, plan.instance,
-            snapshot.new_bdms(context, plan.buried.bdms), plan.spec, mapping)
+        generation = attempts.exhume(
+            context, plan.buried, plan.instance, plan.bdms, plan.spec,
+            mapping)
     except exceptions.LostRace:
         refusals.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '
@@ -207,13 +223,16 @@ def _move(
     nova_context.set_target_cell(context, None)
     try:
         conductor.rebuild_instance_in_cell0(
-            context, uuid, exhumed.generation, plan.spec, plan.image.meta,
-            admin_password, plan.spec.kept.injected_files)
+            context, uuid, generation, plan.spec, plan.image.meta,
+            admin_password, plan.spec.kept.injected_files,
+            plan.reimage_volume_id)
+    except exception.InvalidVolume:
+        raise
     except Exception as error:
         # Also what the conductor raised before it had taken the server.
         LOG.warning('No nova-conductor says that it rebuilds the server: %r',
                     error, instance_uuid=uuid)
-        if attempts.withdraw(context, uuid, exhumed):
+        if attempts.withdraw(context, uuid, generation):
             refusals.conflict(
                 f'Server {uuid} could not be handed to a nova-conductor. It '
                 f'is buried in cell0 as before. Try again later.')

@@ -17,9 +17,14 @@ from __future__ import annotations
 import typing as ty
 
 from nova import exception
+from nova.volume import cinder
 import webob.exc
 
 from cell0_rebuild.api import refusals
+
+
+# From it on Cinder writes an image to a volume that is reserved.
+REIMAGE_MICROVERSION = '3.68'
 
 
 def check(
@@ -56,7 +61,37 @@ def _check_attached(volume_api: ty.Any, context: ty.Any, bdm: ty.Any) -> None:
     if volume['status'] == 'error':
         refusals.conflict(
             f'Volume {bdm.volume_id} is in status error. Mend it (for '
-            f'example with "openstack volume set --state") and try again.')
+            f'example with "openstack volume set --state reserved") and try '
+            f'again.')
+    if volume['status'] == 'downloading':
+        refusals.conflict(
+            f'An image is being written to volume {bdm.volume_id}. Try again '
+            f'when it is reserved.')
+
+
+def give_image(context: ty.Any, bdms: ty.Any, image_id: str) -> str | None:
+    """Give the root volume of a server that is rebuilt a new image.
+
+    :param bdms: those to build with; a root volume that is still to be made
+        will be made from the image.
+    :returns: the ID of a root volume that is there, which Cinder has to write
+        the image to; None if there is none.
+    :raises HTTPConflict: if this Cinder cannot do that.
+    """
+    root = bdms.root_bdm()
+    if not root.volume_id:
+        root.source_type = 'image'
+        root.image_id = image_id
+        root.snapshot_id = None
+        return None
+    try:
+        cinder.is_microversion_supported(context, REIMAGE_MICROVERSION)
+    except exception.CinderAPIVersionNotAvailable:
+        refusals.conflict(
+            f'The image of volume {root.volume_id} can be changed by a Cinder '
+            f'with API microversion {REIMAGE_MICROVERSION} only. Rebuild the '
+            f'server without naming an image: it keeps the one it has.')
+    return str(root.volume_id)
 
 
 def is_volume_backed(bdms: ty.Any) -> bool:

@@ -21,9 +21,9 @@ with a history, and if it fails the server goes back to cell0.
 from __future__ import annotations
 
 import copy
+import functools
 import typing as ty
 
-from nova.compute import vm_states
 from nova.conductor import manager
 from nova import exception
 from nova import objects
@@ -32,6 +32,7 @@ from oslo_log import log as logging
 import tenacity
 
 from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import reimage
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import snapshot
@@ -63,23 +64,29 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self, context: ty.Any, attempt: attempts.Attempt,
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
+        volume: reimage.Volume | None = None,
     ) -> None:
-        """Build the server, or bury it again if that fails."""
+        """Build the server, or bury it again if that fails.
+
+        :param volume: its root volume, if an image is being written to it.
+        """
         copy.copy(self)._build(
             context, attempt, request_spec, image, admin_password,
-            injected_files)
+            injected_files, volume)
 
     def _build(
         self, context: ty.Any, attempt: attempts.Attempt,
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
+        volume: reimage.Volume | None,
     ) -> None:
         self._attempt = attempt
         build_request = attempt.build_request
         try:
             # It may have waited for a thread.
-            if not attempts.is_current(context, attempt):
-                raise self._stale()
+            self._go_on(context)
+            if volume is not None:
+                volume.wait(context, functools.partial(self._go_on, context))
             # What an earlier attempt may have left would be merged with the
             # claim of this one.
             self.report_client.delete_allocation_for_instance(
@@ -100,6 +107,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if attempt.handed_over and not self._over:
             attempts.finish(context, attempt, self._cell)
         attempts.clear(context, attempt.uuid)
+
+    def _go_on(self, context: ty.Any) -> None:
+        if not attempts.is_current(context, self._attempt):
+            raise self._stale()
 
     def _schedule_instances(
         self, context: ty.Any, request_spec: ty.Any, *args: ty.Any,
@@ -192,7 +203,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             self._create_instance_action_for_cell0(cctxt, instance, exc)
             self._set_vm_state_and_notify(
                 cctxt, instance.uuid, 'build_instances',
-                {'vm_state': vm_states.ERROR, 'task_state': None}, exc,
+                # A site may have another state than ERROR for it.
+                {'vm_state': instance.vm_state, 'task_state': None}, exc,
                 request_spec)
 
         try:

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import typing as ty
 
+from nova import exception
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from cell0_rebuild.conductor import builder
+from cell0_rebuild.conductor import reimage
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild import rpcapi
 
@@ -42,27 +44,49 @@ class RebuildEndpoint:
         """Tell that a conductor is there that can rebuild buried servers."""
         return True
 
+    @messaging.expected_exceptions(exception.InvalidVolume)
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
+        reimage_volume_id: str | None = None,
     ) -> bool:
         """Take a server that nova-api has moved out of cell0, and build it.
 
         :returns: False if the attempt has ended, or a message for it came
             before; nothing is done then. True when it is taken; the build
             goes on after the answer.
+        :raises InvalidVolume: if Cinder refuses to write the image to the
+            root volume; the server is buried again, as it was.
         """
         attempt = attempts.begin(
-            context, instance_uuid, generation, cfg.CONF.host)
+            context, instance_uuid, generation, cfg.CONF.host,
+            None if reimage_volume_id else request_spec)
         if attempt is None:
             LOG.info('Rebuild attempt %s has ended or was taken already.',
                      generation, instance_uuid=instance_uuid)
             return False
+        volume = None
+        if reimage_volume_id:
+            volume = reimage.Volume(reimage_volume_id, image)
+            self._reimage(context, attempt, volume)
+            attempts.accept(context, attempt, request_spec)
         self._executor.submit(
             self._build, context, attempt, request_spec, image,
-            admin_password, injected_files)
+            admin_password, injected_files, volume)
         return True
+
+    def _reimage(
+        self, context: ty.Any, attempt: attempts.Attempt,
+        volume: reimage.Volume,
+    ) -> None:
+        try:
+            volume.write(context)
+        except exception.InvalidVolume as error:
+            LOG.warning('The rebuild is taken back: %s', error,
+                        instance_uuid=attempt.uuid)
+            attempts.bury_again(context, attempt)
+            raise
 
     def _build(
         self, context: ty.Any, attempt: attempts.Attempt, *args: ty.Any

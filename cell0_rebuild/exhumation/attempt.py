@@ -79,24 +79,10 @@ class Attempt:
         return self.mark.generation
 
 
-@dataclasses.dataclass(frozen=True)
-class Exhumed:
-    """A server that nova-api has moved to a build request.
-
-    :param generation: of the attempt.
-    :param before: the RequestSpec as it was stored.
-    :param after: as it is stored since.
-    """
-
-    generation: str
-    before: str
-    after: str
-
-
 def exhume(
     context: ty.Any, buried: snapshot.Buried, instance: ty.Any, bdms: ty.Any,
     spec: ty.Any, mapping: ty.Any,
-) -> Exhumed:
+) -> str:
     """Move a buried server to a build request.
 
     :param context: of the request.
@@ -104,8 +90,10 @@ def exhume(
     :param instance: from :func:`snapshot.instance_to_build`, with the changes
         that the request makes.
     :param bdms: the block device mappings to build with.
-    :param spec: the RequestSpec, changed for this rebuild.
+    :param spec: the RequestSpec as it was read; what this rebuild changes of
+        it is stored when a conductor takes the attempt.
     :param mapping: the InstanceMapping, which points at cell0.
+    :returns: the generation of the attempt.
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
     uuid, cell = buried.instance.uuid, mapping.cell_mapping
@@ -113,7 +101,8 @@ def exhume(
         uuidutils.generate_uuid(),
         changed=sorted(instance.obj_what_changed()),
         baseline=watched.state(
-            buried.instance, buried.bdms, buried.instance.tags))
+            buried.instance, buried.bdms, buried.instance.tags),
+        asked=watched.state(instance))
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
 
@@ -125,52 +114,42 @@ def exhume(
             created_at=timeutils.normalize_time(buried.instance.created_at),
             updated_at=timeutils.utcnow())
 
-    after = switch.to_build_request(context, uuid, cell.id, make, spec)
-    exhumed = Exhumed(attempt.generation, spec.blob, after)
+    switch.to_build_request(context, uuid, cell.id, make, spec)
     try:
         if not grave.hide(cells.targeted(context, cell), uuid):
             raise exceptions.LostRace(uuid)
     except Exception:
-        _back(context, uuid, exhumed, cell)
+        switch.to_cell0(context, uuid, attempt.generation, cell.id)
         raise
-    return exhumed
+    return attempt.generation
 
 
-def withdraw(context: ty.Any, instance_uuid: str, exhumed: Exhumed) -> bool:
+def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Take :func:`exhume` back: no conductor has answered.
 
     :returns: False if a conductor has taken the attempt all the same, or the
         owner has deleted the server.
     """
-    if switch.take(context, instance_uuid, exhumed.generation,
-                   'nova-api') is None:
+    attempt = begin(context, instance_uuid, generation, 'nova-api')
+    if attempt is None:
         return False
-    cell = cells.cell0(context)
-    cctxt = cells.targeted(context, cell)
-    grave.show(cctxt, instance_uuid)
-    if not _back(context, instance_uuid, exhumed, cell):
-        grave.remove(cctxt, instance_uuid)
+    bury_again(context, attempt)
     return True
 
 
-def _back(
-    context: ty.Any, instance_uuid: str, exhumed: Exhumed, cell: ty.Any
-) -> bool:
-    return bool(switch.back(
-        context, instance_uuid, exhumed.generation, cell.id, exhumed.before,
-        exhumed.after))
-
-
 def begin(
-    context: ty.Any, instance_uuid: str, generation: str, host: str
+    context: ty.Any, instance_uuid: str, generation: str, host: str,
+    spec: ty.Any = None,
 ) -> Attempt | None:
     """Take the build request of an attempt.
 
     :param host: the conductor that takes it.
+    :param spec: the RequestSpec, to :func:`accept` the attempt with it.
     :returns: None if there is nothing to do: the attempt has ended, another
         conductor has it, or the owner deleted the server meanwhile.
     """
-    build_request = switch.take(context, instance_uuid, generation, host)
+    build_request = switch.take(
+        context, instance_uuid, generation, host, spec)
     if build_request is None:
         clear(context, instance_uuid)
         return None
@@ -178,6 +157,12 @@ def begin(
     assert found is not None
     mark.take_off(build_request.instance)
     return Attempt(build_request, found)
+
+
+def accept(context: ty.Any, attempt: Attempt, spec: ty.Any) -> None:
+    """Make what the rebuild changes of the server stay if it fails."""
+    attempt.mark.accepted = switch.accept(
+        context, attempt.uuid, attempt.generation, spec)
 
 
 def is_current(
@@ -244,8 +229,8 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> None:
 
 
 def bury_again(
-    context: ty.Any, attempt: Attempt, cell: ty.Any,
-    record: ty.Callable[[ty.Any], None],
+    context: ty.Any, attempt: Attempt, cell: ty.Any = None,
+    record: ty.Callable[[ty.Any], None] | None = None,
 ) -> bool:
     """Take a server back to cell0, from wherever the attempt brought it.
 
@@ -253,7 +238,8 @@ def bury_again(
 
     :param cell: the real cell in which Nova may have created it, or None.
     :param record: is called with a context targeted at cell0 to record the
-        failure; after it the server shows ERROR there.
+        failure; after it the server shows ERROR there. Without it nothing
+        tells afterwards that there was an attempt.
     :returns: False if it was not buried: the owner deleted the server
         meanwhile, or somebody else has moved it.
     :raises ObjectActionError: if a compute has the server; nothing is changed
@@ -272,10 +258,8 @@ def bury_again(
     cctxt = cells.targeted(context, home)
     if not grave.is_deleted(cctxt, attempt.uuid):
         _keep_changes(context, cctxt, attempt)
-        if not attempt.recorded:
-            record(cctxt)
-            attempt.recorded = True
-        history.name_rebuild(cctxt, attempt.uuid)
+        if record is not None:
+            _record(cctxt, attempt, record)
     grave.show(cctxt, attempt.uuid)
     buried = bool(switch.to_cell0(
         context, attempt.uuid, attempt.generation, home.id,
@@ -285,6 +269,15 @@ def bury_again(
     if not buried:
         clear(context, attempt.uuid)
     return buried
+
+
+def _record(
+    cctxt: ty.Any, attempt: Attempt, record: ty.Callable[[ty.Any], None]
+) -> None:
+    if not attempt.recorded:
+        record(cctxt)
+        attempt.recorded = True
+    history.name_rebuild(cctxt, attempt.uuid)
 
 
 def remove_from_cell(
@@ -333,16 +326,40 @@ def _keep_changes(context: ty.Any, cctxt: ty.Any, attempt: Attempt) -> None:
         last = attempt.build_request.instance
     instance = objects.Instance.get_by_uuid(
         cctxt, attempt.uuid, expected_attrs=snapshot.LOADED)
-    for field in attempt.mark.changed:
+    if attempt.mark.accepted:
+        _keep_asked(instance, last, attempt.mark.changed)
+        _keep_root(cctxt, attempt)
+    watched.update(instance, watched.changes(
+        attempt.mark.asked, attempt.last_state or watched.state(last)))
+    if instance.obj_what_changed():
+        instance.save()
+
+
+def _keep_asked(
+    instance: ty.Any, last: ty.Any, changed: list[str]
+) -> None:
+    """Give the instance what the rebuild request changed."""
+    for field in changed:
         if field != 'system_metadata':
             setattr(instance, field, getattr(last, field))
-    if 'system_metadata' in attempt.mark.changed:
+    if 'system_metadata' in changed:
         instance.system_metadata = _merged(
             instance.system_metadata, last.system_metadata)
-    state = attempt.last_state or watched.state(last)
-    watched.update(instance, watched.changes(
-        watched.state(attempt.build_request.instance), state))
-    instance.save()
+
+
+def _keep_root(cctxt: ty.Any, attempt: Attempt) -> None:
+    """Have a root volume that is still to be made come from the new image."""
+    asked = attempt.build_request.block_device_mappings.root_bdm()
+    if asked is None or asked.volume_id or not asked.is_volume:
+        return
+    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
+        cctxt, attempt.uuid)
+    for bdm in bdms:
+        if bdm.uuid == asked.uuid and bdm.image_id != asked.image_id:
+            bdm.source_type = asked.source_type
+            bdm.image_id = asked.image_id
+            bdm.snapshot_id = asked.snapshot_id
+            bdm.save()
 
 
 def _merged(

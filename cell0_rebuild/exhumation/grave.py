@@ -44,7 +44,7 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
     """
     rows: int = context.session.query(models.Instance).filter_by(
         uuid=instance_uuid, deleted=0, task_state=None,
-    ).update({'hidden': True}, synchronize_session=False)
+    ).update(_hidden(True), synchronize_session=False)
     return rows == 1
 
 
@@ -54,7 +54,12 @@ def show(context: ty.Any, instance_uuid: str) -> None:
     """Show the row again, if it is still there."""
     context.session.query(models.Instance).filter_by(
         uuid=instance_uuid, deleted=0,
-    ).update({'hidden': False}, synchronize_session=False)
+    ).update(_hidden(False), synchronize_session=False)
+
+
+def _hidden(value: bool) -> dict[str, ty.Any]:
+    # To its owner the server has not changed by it.
+    return {'hidden': value, 'updated_at': models.Instance.updated_at}
 
 
 @_retry

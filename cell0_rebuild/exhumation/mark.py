@@ -37,13 +37,17 @@ class Mark:
     :param generation: tells this attempt from every other.
     :param changed: the instance fields that the rebuild request changed.
     :param baseline: what was :mod:`watched` in cell0 when it was read.
+    :param asked: the same as the rebuild request wants it.
     :param taken_by: the host of the conductor that works on it.
+    :param accepted: the changes are made: if the attempt fails, they stay.
     """
 
     generation: str
     changed: list[str]
     baseline: dict[str, ty.Any]
+    asked: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     taken_by: str | None = None
+    accepted: bool = False
 
     def put_on(self, instance: ty.Any) -> None:
         """Put the mark on the instance of a build request."""

@@ -39,20 +39,18 @@ _retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 def to_build_request(
     context: ty.Any, instance_uuid: str, cell0_id: int,
     make: ty.Callable[[], ty.Any], spec: ty.Any,
-) -> str:
+) -> None:
     """Move a server from cell0 to a build request.
 
     :param make: returns a new BuildRequest; called again if the transaction
         is tried again, because an object that was created once cannot be
         created again.
-    :param spec: its RequestSpec, saved in the same transaction if changed.
-    :returns: the RequestSpec as it is stored now.
+    :param spec: its RequestSpec as it was read.
     :raises LostRace: if somebody else moved, deleted or changed the server
         first.
     """
     try:
-        return str(_to_build_request(
-            context, instance_uuid, cell0_id, make, spec))
+        _to_build_request(context, instance_uuid, cell0_id, make, spec)
     except db_exc.DBDuplicateEntry as error:
         raise exceptions.LostRace(instance_uuid) from error
 
@@ -62,7 +60,7 @@ def to_build_request(
 def _to_build_request(
     context: ty.Any, instance_uuid: str, cell0_id: int,
     make: ty.Callable[[], ty.Any], spec: ty.Any,
-) -> str:
+) -> None:
     if not _set_cell(context, instance_uuid, cell0_id, None):
         raise exceptions.LostRace(instance_uuid)
     stored = context.session.query(api_models.RequestSpec.spec).filter_by(
@@ -70,42 +68,18 @@ def _to_build_request(
     if stored != spec.blob:
         raise exceptions.LostRace(instance_uuid)
     make().create()
-    changed = spec.obj_clone()
-    changed.save()
-    return str(changed.blob or spec.blob)
-
-
-@_retry
-@api_db_api.context_manager.writer
-def back(
-    context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
-    before: str, after: str,
-) -> bool:
-    """Take :func:`to_build_request` back.
-
-    :param before: the RequestSpec as it was stored.
-    :param after: as it is stored since; a later change stays.
-    :returns: False if the attempt is gone: the owner deleted the server.
-    """
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None:
-        return False
-    context.session.delete(row)
-    _set_cell(context, instance_uuid, None, cell0_id)
-    if before != after:
-        context.session.query(api_models.RequestSpec).filter_by(
-            instance_uuid=instance_uuid, spec=after).update({'spec': before})
-    return True
 
 
 @_retry
 @api_db_api.context_manager.writer
 def take(
-    context: ty.Any, instance_uuid: str, generation: str, host: str
+    context: ty.Any, instance_uuid: str, generation: str, host: str,
+    spec: ty.Any = None,
 ) -> ty.Any:
     """Begin to work on an attempt: only the first who comes may.
 
     :param host: who takes it.
+    :param spec: the RequestSpec to :func:`accept` the attempt with.
     :returns: the build request; None if the attempt has ended, was taken
         before, or the server is in a cell.
     """
@@ -117,9 +91,52 @@ def take(
     if found is None or found.taken_by is not None:
         return None
     found.taken_by = host
+    _store(context, build_request, found, spec)
+    return build_request
+
+
+@_retry
+@api_db_api.context_manager.writer
+def accept(
+    context: ty.Any, instance_uuid: str, generation: str, spec: ty.Any
+) -> bool:
+    """Store what the rebuild changes of the RequestSpec.
+
+    From here on an attempt that fails leaves the server as the rebuild
+    request wanted it; before, as it was.
+
+    :returns: False if the attempt has ended.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is None:
+        return False
+    build_request = _build_request(context, row)
+    found = mark.of(build_request.instance)
+    assert found is not None
+    _store(context, build_request, found, spec)
+    return True
+
+
+def _store(
+    context: ty.Any, build_request: ty.Any, found: mark.Mark, spec: ty.Any
+) -> None:
+    if spec is not None:
+        found.accepted = True
+        _save_changes(context, spec)
     found.put_on(build_request.instance)
     build_request.save()
-    return build_request
+
+
+def _save_changes(context: ty.Any, spec: ty.Any) -> None:
+    changed = spec.obj_what_changed()
+    if not changed:
+        return
+    # The row may have changed since it was read.
+    stored = objects.RequestSpec.get_by_instance_uuid(
+        context, spec.instance_uuid)
+    for field in changed:
+        setattr(stored, field, getattr(spec, field))
+    stored.save()
 
 
 @_retry
@@ -173,7 +190,7 @@ def end(context: ty.Any, instance_uuid: str, generation: str) -> ty.Any:
 @api_db_api.context_manager.writer
 def to_cell0(
     context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
-    cell_id: int | None,
+    cell_id: int | None = None,
 ) -> bool:
     """Move the server of an attempt back to cell0.
 
@@ -212,11 +229,14 @@ def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
 def _set_cell(
     context: ty.Any, instance_uuid: str, old: int | None, new: int | None
 ) -> bool:
-    deleted = api_models.InstanceMapping.queued_for_delete
-    rows: int = context.session.query(api_models.InstanceMapping).filter_by(
+    mapping = api_models.InstanceMapping
+    deleted = mapping.queued_for_delete
+    rows: int = context.session.query(mapping).filter_by(
         instance_uuid=instance_uuid, cell_id=old,
     ).filter(sa.or_(deleted.is_(None), deleted.is_(False))).update(
-        {'cell_id': new}, synchronize_session=False)
+        # A move that is taken back leaves no trace.
+        {'cell_id': new, 'updated_at': mapping.updated_at},
+        synchronize_session=False)
     return rows == 1
 
 

@@ -225,6 +225,6 @@ class RebuildAgainTest(base.FunctionalTestCase):
         found = databases.dump()
         self.assertEqual(
             [], databases.rows_with(server['id'], found['cell1']))
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(server['id']))
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(server['id'])))
         self.assertIsNotNone(databases.spec_of(server['id']).kept)

@@ -67,7 +67,7 @@ class VolumesTest(base.FunctionalTestCase):
         self.rebuild(server, imageRef=image)
         self.active(server)
 
-    def test_another_image_is_400(self):
+    def test_another_image_before_2_93_is_400(self):
         server = self.bury_from(uuid=VOLUME, source_type='volume')
         before = databases.dump()
         error = self.assert_refused(

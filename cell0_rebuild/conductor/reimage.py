@@ -1,0 +1,116 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+"""Write a new image to the root volume of a server before it is scheduled.
+
+Cinder does it, to a volume that stays reserved for the server. Nova's compute
+waits for Cinder's event about it; there is no compute yet, so the volume is
+looked at instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing as ty
+
+import nova.conf
+from nova import exception
+from nova.volume import cinder
+from oslo_log import log as logging
+from oslo_utils import units
+import tenacity
+
+LOG = logging.getLogger(__name__)
+
+_PAUSE = 2
+
+
+class ReimageFailed(exception.NovaException):  # type: ignore[misc]
+    """The image is not on the volume."""
+
+    msg_fmt = 'Image %(image_id)s could not be written to volume ' \
+              '%(volume_id)s: %(reason)s'
+
+
+@dataclasses.dataclass(frozen=True)
+class Volume:
+    """A root volume that gets a new image.
+
+    :param id: of the volume.
+    :param image: as Nova's image API gives it.
+    """
+
+    id: str
+    image: dict[str, ty.Any]
+
+    def write(self, context: ty.Any) -> None:
+        """Have Cinder begin.
+
+        :raises InvalidVolume: if it refuses.
+        """
+        try:
+            cinder.API().reimage_volume(
+                context, self.id, self.image['id'], reimage_reserved=True)
+        except Exception as error:
+            raise exception.InvalidVolume(
+                reason=f'Cinder does not write image {self.image["id"]} to '
+                       f'volume {self.id}: {error}') from error
+
+    def wait(
+        self, context: ty.Any, go_on: ty.Callable[[], None]
+    ) -> None:
+        """Wait until Cinder has written the image.
+
+        :param go_on: is called now and then; what it raises ends the wait.
+        :raises ReimageFailed: if Cinder failed, or needs longer than
+            ``reimage_timeout_per_gb`` seconds for each GiB of the image.
+        """
+        gigabytes = math.ceil((self.image.get('size') or 0) / units.Gi)
+        patience = max(gigabytes, 1) * nova.conf.CONF.reimage_timeout_per_gb
+
+        def look() -> dict[str, ty.Any]:
+            go_on()
+            volume: dict[str, ty.Any] = cinder.API().get(context, self.id)
+            return volume
+
+        try:
+            volume = tenacity.Retrying(
+                retry=(tenacity.retry_if_result(_is_busy)
+                       | tenacity.retry_if_exception_type(
+                           exception.CinderConnectionFailed)),
+                stop=tenacity.stop_after_delay(patience),
+                wait=tenacity.wait_fixed(_PAUSE))(look)
+        except tenacity.RetryError as error:
+            raise self._failed(
+                f'it was not ready after {patience} s. When the volume is '
+                f'"reserved", rebuild the server again; operators: see '
+                f'reimage_timeout_per_gb in nova.conf') from error
+        self._check(volume)
+
+    def _check(self, volume: dict[str, ty.Any]) -> None:
+        found = volume.get('volume_image_metadata', {}).get('image_id')
+        if volume['status'] == 'error' or found != self.image['id']:
+            raise self._failed(
+                f'the volume is in status {volume["status"]}. Its data may '
+                f'be lost. When its status is "reserved" again ("openstack '
+                f'volume set --state reserved"), rebuild the server with an '
+                f'image')
+
+    def _failed(self, reason: str) -> ReimageFailed:
+        return ReimageFailed(
+            image_id=self.image['id'], volume_id=self.id, reason=reason)
+
+
+def _is_busy(volume: dict[str, ty.Any]) -> bool:
+    return bool(volume['status'] == 'downloading')

@@ -1,0 +1,297 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Another image for a buried volume-backed server."""
+
+import copy
+
+from nova import exception
+from nova.tests import fixtures as nova_fixtures
+from oslo_utils.fixture import uuidsentinel
+
+from cell0_rebuild.conductor import endpoint
+from tests.functional import base
+from tests.functional import databases
+
+VOLUME = nova_fixtures.CinderFixture.IMAGE_BACKED_VOL
+
+
+class WritingCinder(nova_fixtures.CinderFixture):
+    """Extends Nova's stand-in by what Cinder does with an image."""
+
+    def __init__(self, test):
+        super().__init__(test)
+        self.image = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+        self.status = 'reserved'
+        self.refusal = None
+        self.written = []
+        self.ends = 'reserved'
+
+    def fake_get(self, context, volume_id, microversion=None):
+        volume = super().fake_get(context, volume_id, microversion)
+        if volume_id == VOLUME:
+            volume['volume_image_metadata'] = {'image_id': self.image}
+            volume['status'], self.status = self.status, (
+                self.ends if self.status == 'downloading' else self.status)
+        return volume
+
+    def fake_reimage_volume(
+            self, context, volume_id, image_id, reimage_reserved=False):
+        if self.refusal:
+            raise self.refusal
+        self.written.append((volume_id, image_id, reimage_reserved))
+        self.status = 'downloading'
+        if self.ends == 'reserved':
+            self.image = image_id
+
+
+class ReimageTestCase(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
+        self.cinder = self.useFixture(WritingCinder(self))
+        self.new = self.glance.image2['id']
+        self.server = self.bury_root(source_type='volume', uuid=VOLUME)
+        self._start_compute('host1')
+
+    def bury_root(self, **bdm):
+        return self.bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'destination_type': 'volume', **bdm}])
+
+    def root(self, cell):
+        """Return the row of the only block device mapping in a cell."""
+        [bdm] = databases.dump()[cell]['block_device_mapping']
+        return bdm
+
+    def assert_as_it_was(self, before):
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual([], self.cinder.written)
+
+
+class VolumeTest(ReimageTestCase):
+
+    def test_cinder_has_written_it_before_a_host_is_chosen(self):
+        found = []
+        self.useFixture(base.Interception(
+            'nova.scheduler.client.query.SchedulerQueryClient.'
+            'select_destinations', before=lambda *args, **kwargs: found.append(
+                (self.cinder.status, list(self.cinder.written)))))
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+        self.assertEqual(
+            [('reserved', [(VOLUME, self.new, True)])], found)
+
+    def test_it_stays_reserved_by_the_same_attachment(self):
+        reserved = list(self.cinder.volume_to_attachment[VOLUME])
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+        self.assertEqual(
+            reserved, list(self.cinder.volume_to_attachment[VOLUME]))
+        self.assertEqual(
+            (VOLUME, *reserved),
+            (self.root('cell1')['volume_id'],
+             self.root('cell1')['attachment_id']))
+
+    def test_the_scheduler_is_told_of_it(self):
+        self.rebuild(self.server, imageRef=self.new)
+        server = self.active(self.server)
+        self.assertEqual(
+            self.new, databases.spec_of(server['id']).image.id)
+        self.assertEqual('', server['image'])
+
+    def test_with_its_own_image_its_data_survives(self):
+        self.rebuild(self.server, imageRef=self.cinder.image)
+        self.active(self.server)
+        self.assertEqual([], self.cinder.written)
+
+    def test_with_no_image_its_data_survives(self):
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertEqual([], self.cinder.written)
+
+    def test_deleted_meanwhile_the_server_stays_deleted(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.reimage.Volume.wait',
+            before=lambda *args: self.api.delete_server(self.server['id'])))
+        self.rebuild(self.server, imageRef=self.new)
+        self._wait_until_deleted(self.server)
+        self._wait_for_assert(lambda: self.assertEqual([], [
+            row for row in databases.dump()['cell0']['instances']
+            if not row['deleted']]), max_retries=60, sleep=0.1)
+        self.assertEqual({}, self.cinder.volume_to_attachment[VOLUME])
+
+
+class FailureTest(ReimageTestCase):
+
+    def fail(self, **body):
+        self.rebuild(self.server, imageRef=self.new, **body)
+        return self.buried_again(self.server)['fault']['message']
+
+    def test_a_volume_in_error_buries_it_again_and_says_what_to_do(self):
+        self.cinder.ends = 'error'
+        fault = self.fail()
+        self.assertIn('status error', fault)
+        self.assertIn('openstack volume set --state reserved', fault)
+        self.assertEqual(
+            [('create', ['Error']), ('rebuild', ['Error'])],
+            self.actions(self.server))
+        self.assertEqual(1, len(self.cinder.volume_to_attachment[VOLUME]))
+
+    def test_while_it_is_in_error_a_rebuild_is_409(self):
+        self.cinder.ends = 'error'
+        self.fail()
+        self.assertIn('status error', self.assert_refused(
+            409, self.server, imageRef=self.new))
+        self.cinder.status = self.cinder.ends = 'reserved'
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+
+    def test_a_volume_that_is_not_ready_in_time_buries_it_again(self):
+        self.flags(reimage_timeout_per_gb=1)
+        self.cinder.ends = 'downloading'
+        self.assertIn('not ready after 1 s', self.fail())
+
+    def test_what_else_was_asked_for_is_kept(self):
+        self.cinder.ends = 'error'
+        self.fail(name='asked')
+        self.assertEqual(
+            'asked', self.api.get_server(self.server['id'])['name'])
+        self.assertEqual(
+            self.new, databases.spec_of(self.server['id']).image.id)
+
+
+class RefusalTest(ReimageTestCase):
+
+    def refused(self, code, microversion=base.ADDED):
+        before = databases.dump()
+        error = self.assert_refused(
+            code, self.server, microversion, imageRef=self.new, name='asked')
+        self.assert_as_it_was(before)
+        return error
+
+    def test_cinder_refusing_leaves_everything_as_it_was(self):
+        self.cinder.refusal = exception.InvalidInput(reason='not this one')
+        self.assertIn('not this one', self.refused(400))
+
+    def test_an_unknown_answer_of_cinder_leaves_everything_as_it_was(self):
+        self.cinder.refusal = RuntimeError('Unavailable (HTTP 503)')
+        self.assertIn('Unavailable', self.refused(400))
+
+    def test_a_name_set_while_cinder_thinks_is_kept_though_it_refuses(self):
+        def rename(*args, **kwargs):
+            with self.microversion_is(base.STOCK):
+                self.api.put_server(
+                    self.server['id'], {'server': {'name': 'late'}})
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.reimage.Volume.write', before=rename))
+        self.cinder.refusal = exception.InvalidInput(reason='no')
+        self.assert_refused(400, self.server, imageRef=self.new)
+        self.assertEqual(
+            'late', self.api.get_server(self.server['id'])['name'])
+
+    def test_an_older_cinder_is_409(self):
+        def too_old(context, version):
+            raise exception.CinderAPIVersionNotAvailable(version=version)
+        self.stub_out('nova.volume.cinder.is_microversion_supported', too_old)
+        self.assertIn('3.68', self.refused(409))
+
+    def test_older_conductors_are_409(self):
+        self.stub_out(
+            'cell0_rebuild.conductor.endpoint.RebuildEndpoint.target',
+            endpoint.messaging.Target(
+                namespace=endpoint.rpcapi.NAMESPACE, version='1.0'))
+        self.assertIn('no nova-conductor', self.refused(409))
+
+    def test_a_volume_that_is_being_written_is_409(self):
+        self.cinder.status = self.cinder.ends = 'downloading'
+        self.assertIn('being written', self.refused(409))
+
+    def test_an_image_that_is_too_large_for_the_volume_is_400(self):
+        self.new = self.glance.create(None, {
+            **copy.deepcopy(self.glance.image2),
+            'id': uuidsentinel.large, 'min_disk': 50})['id']
+        self.assertIn('small', self.refused(400))
+
+
+class OlderMicroversionTest(ReimageTestCase):
+
+    options = {'api_microversion': '2.90'}
+
+    def test_before_2_93_another_image_is_400(self):
+        before = databases.dump()
+        error = self.assert_refused(
+            400, self.server, '2.92', imageRef=self.new)
+        self.assertIn('2.93', error)
+        self.assert_as_it_was(before)
+
+    def test_from_2_93_on_another_image_is_taken(self):
+        self.rebuild(self.server, '2.93', imageRef=self.new)
+        self.active(self.server)
+        self.assertEqual(1, len(self.cinder.written))
+
+
+class VolumeToBeTest(base.FunctionalTestCase):
+
+    bury_root = ReimageTestCase.bury_root
+    root = ReimageTestCase.root
+
+    def setUp(self):
+        super().setUp()
+        self.cinder = self.useFixture(WritingCinder(self))
+        self.new = self.glance.image2['id']
+        self.made_from = []
+        self.useFixture(base.Interception(
+            'nova.volume.cinder.API.create',
+            before=lambda *args, **kwargs: self.made_from.append(
+                (kwargs.get('image_id'), kwargs.get('snapshot')))))
+
+    def bury_from_image(self):
+        return self.bury_root(
+            uuid=self.glance.image1['id'], source_type='image',
+            volume_size=1)
+
+    def rebuilt(self, server, **body):
+        self._start_compute('host1')
+        self.rebuild(server, **body)
+        return self.active(server)
+
+    def test_it_is_made_from_the_new_image(self):
+        self.rebuilt(self.bury_from_image(), imageRef=self.new)
+        self.assertEqual([(self.new, None)], self.made_from)
+        self.assertEqual(self.new, self.root('cell1')['image_id'])
+
+    def test_in_place_of_a_snapshot_it_is_made_from_the_new_image(self):
+        snapshot = self.cinder.fake_create_snapshot_force(
+            None, VOLUME, 'name', 'description')
+        server = self.bury_root(
+            uuid=snapshot['id'], source_type='snapshot', volume_size=1)
+        self.rebuilt(server, imageRef=self.new)
+        self.assertEqual([(self.new, None)], self.made_from)
+
+    def test_buried_again_it_still_is_to_come_from_the_new_image(self):
+        server = self.bury_from_image()
+        self.rebuild(server, imageRef=self.new)
+        self.buried_again(server)
+        self.assertEqual(self.new, self.root('cell0')['image_id'])
+        self.rebuilt(server)
+        self.assertEqual([(self.new, None)], self.made_from)
+
+    def test_a_refused_rebuild_leaves_it_as_it_was(self):
+        server = self.bury_from_image()
+        self.stop_listening()
+        before = databases.dump()
+        self.assert_refused(409, server, imageRef=self.new)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual([], self.made_from)
