@@ -49,6 +49,25 @@ buried. Change it only if your Nova has another state for servers that found
 no host.
 """),
     cfg.StrOpt(
+        'personality_files',
+        default='persist',
+        choices=[
+            ('persist', 'they are kept in the RequestSpec, in plain text as '
+                        'in the create request, from burial to rebuild'),
+            ('refuse', 'they are not kept, and a server that was created '
+                       'with them cannot be rebuilt from cell0'),
+            ('drop', 'they are not kept, and a rebuilt server has none of '
+                     'them'),
+        ],
+        help="""
+What becomes of the personality files of a server that is buried in cell0. Only
+servers created with a compute API microversion before 2.57 can have some.
+
+nova-conductor obeys it when it buries a server, nova-api when it rebuilds one:
+set it alike in both. A server that was buried when files were not kept is
+rebuilt, without them, only with ``drop``.
+"""),
+    cfg.StrOpt(
         'on_mismatch',
         default='refuse',
         choices=[

@@ -45,12 +45,14 @@ class Kept:
         asked for nothing in particular.
     :param requested_destination: a Destination, or None: the host or node
         that an administrator asked for.
-    :param injected_files: ``[path, content]`` of each personality file.
+    :param injected_files: ``[path, content]`` of each personality file; the
+        content is None if it is not kept.
     """
 
     requested_networks: ty.Any
     requested_destination: ty.Any = None
-    injected_files: list[list[str]] = dataclasses.field(default_factory=list)
+    injected_files: list[list[str | None]] = dataclasses.field(
+        default_factory=list)
 
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored in the blob."""

@@ -33,6 +33,7 @@ from cell0_rebuild.api import changes as request_changes
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
 from cell0_rebuild.api import owner
+from cell0_rebuild.api import personality
 from cell0_rebuild.api import quota
 from cell0_rebuild.api import refusals
 from cell0_rebuild.api import request
@@ -96,6 +97,7 @@ class _Plan:
     :param bdms: the block device mappings to build with.
     :param reimage_volume_id: the root volume, if Cinder has to write the
         image to it.
+    :param files: ``[path, content]`` of each file to inject.
     """
 
     buried: snapshot.Buried
@@ -104,6 +106,7 @@ class _Plan:
     image: images.Image
     bdms: ty.Any
     reimage_volume_id: str | None
+    files: list[list[str]]
 
 
 def _exhume(
@@ -138,6 +141,7 @@ def _validate(
     """
     buried = snapshot.read(context, uuid)
     spec = _request_spec(context, buried.instance)
+    files = personality.to_inject(buried.instance, spec.kept)
     owners = owner.context_of(context, buried.instance)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
@@ -160,7 +164,8 @@ def _validate(
             context, bdms, ty.cast(str, image.id))
     request.renew(compute_api, owners, instance, spec, image)
     quota.check(owners, instance, spec)
-    return _Plan(buried, instance, spec, image, bdms, reimage_volume_id)
+    return _Plan(
+        buried, instance, spec, image, bdms, reimage_volume_id, files)
 
 
 def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
@@ -224,8 +229,7 @@ def _move(
     try:
         conductor.rebuild_instance_in_cell0(
             context, uuid, generation, plan.spec, plan.image.meta,
-            admin_password, plan.spec.kept.injected_files,
-            plan.reimage_volume_id)
+            admin_password, plan.files, plan.reimage_volume_id)
     except exception.InvalidVolume:
         raise
     except Exception as error:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextvars
 import typing as ty
 
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild import objects as our_objects
@@ -56,6 +57,8 @@ def bury_in_cell0(
         context, uuids = _who(*args, **kwargs)
         try:
             our_objects.keep(context, {uuid: kept[uuid] for uuid in uuids})
+            for uuid in uuids:
+                _warn_of_loss(uuid, kept[uuid])
         except Exception as error:
             # Its text may have the statement, and that what is to be kept.
             LOG.error(
@@ -75,7 +78,24 @@ def _to_keep(
         requested_networks,
         spec.requested_destination if 'requested_destination' in spec
         else None,
-        injected_files or []) for spec in request_specs}
+        _files(injected_files or [])) for spec in request_specs}
+
+
+def _files(injected_files: list[list[str]]) -> list[list[str | None]]:
+    persist = cfg.CONF.cell0_rebuild.personality_files == 'persist'
+    return [[path, content if persist else None]
+            for path, content in injected_files]
+
+
+def _warn_of_loss(uuid: str, kept: our_objects.Kept) -> None:
+    lost = [path for path, content in kept.injected_files if content is None]
+    if lost:
+        LOG.warning(
+            'The personality files %(files)s of the server are lost: '
+            '[cell0_rebuild] personality_files is %(option)s.',
+            {'files': ', '.join(map(str, lost)),
+             'option': cfg.CONF.cell0_rebuild.personality_files},
+            instance_uuid=uuid)
 
 
 def _who(

@@ -49,23 +49,97 @@ class RequestedHostTest(base.FunctionalTestCase):
             server['id']).kept.requested_destination.host)
 
 
-class PersonalityTest(base.FunctionalTestCase):
+class PersonalityTestCase(base.FunctionalTestCase):
 
-    def test_personality_files_are_injected_and_then_forgotten(self):
-        injected = []
+    content = base64.b64encode(b'hello').decode()
+
+    def setUp(self):
+        super().setUp()
+        self.injected = []
         self.useFixture(base.Interception(
             'nova.compute.manager.ComputeManager.build_and_run_instance',
-            before=lambda *args, **kwargs: injected.append(
+            before=lambda *args, **kwargs: self.injected.append(
                 kwargs['injected_files'])))
-        content = base64.b64encode(b'hello').decode()
         server = self._build_server()
         server.pop('networks', None)
-        server['personality'] = [{'path': '/etc/hello', 'contents': content}]
+        server['personality'] = [
+            {'path': '/etc/hello', 'contents': self.content}]
         with self.microversion_is('2.36'):
             server = self.api.post_server({'server': server})
-        server = self._wait_for_state_change(server, 'ERROR')
+        self.server = self._wait_for_state_change(server, 'ERROR')
         self._start_compute('host1')
+
+    def assert_refused_for_its_files(self):
+        before = databases.dump()
+        error = self.assert_refused(409, self.server)
+        self.assertIn('/etc/hello', error)
+        self.assertIn('personality_files = drop', error)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+
+    def assert_not_stored(self):
+        self.assertNotIn(self.content, str(databases.dump()))
+
+
+class PersistTest(PersonalityTestCase):
+
+    def test_personality_files_are_injected_and_then_forgotten(self):
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertEqual([[['/etc/hello', self.content]]], self.injected)
+        self.assert_not_stored()
+
+    def test_they_are_kept_over_a_further_burial(self):
+        self.api.put_service(
+            self.computes['host1'].service_ref.uuid, {'status': 'disabled'})
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assertEqual(
+            [['/etc/hello', self.content]],
+            databases.spec_of(self.server['id']).kept.injected_files)
+
+    def test_kept_files_are_refused_when_the_option_says_so_now(self):
+        self.flags(personality_files='refuse', group='cell0_rebuild')
+        self.assert_refused_for_its_files()
+
+
+class RefuseTest(PersonalityTestCase):
+
+    options = {'personality_files': 'refuse'}
+
+    def test_a_server_created_with_files_is_409(self):
+        self.assert_refused_for_its_files()
+
+    def test_the_files_are_not_stored(self):
+        self.assert_not_stored()
+
+    def test_later_persist_does_not_rebuild_it_without_its_files(self):
+        self.flags(personality_files='persist', group='cell0_rebuild')
+        self.assert_refused_for_its_files()
+
+    def test_a_server_created_without_files_is_rebuilt(self):
+        service = self.computes['host1'].service_ref.uuid
+        self.api.put_service(service, {'status': 'disabled'})
+        server = self.bury()
+        self.api.put_service(service, {'status': 'enabled'})
         self.rebuild(server)
         self.active(server)
-        self.assertEqual([[['/etc/hello', content]]], injected)
-        self.assertNotIn(content, str(databases.dump()))
+
+
+class DropTest(PersonalityTestCase):
+
+    options = {'personality_files': 'drop'}
+
+    def test_the_server_is_rebuilt_without_its_files(self):
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertEqual([[]], self.injected)
+        self.assert_not_stored()
+
+    def test_the_log_warns_of_it_at_burial_and_at_rebuild(self):
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertIn('The personality files /etc/hello of the server are '
+                      'lost', self.stdlog.logger.output)
+        self.assertIn('rebuilt without the personality files /etc/hello',
+                      self.stdlog.logger.output)

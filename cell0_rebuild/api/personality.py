@@ -1,0 +1,53 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+"""The personality files of a buried server, when it is rebuilt."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from cell0_rebuild.api import refusals
+from cell0_rebuild import objects as our_objects
+
+LOG = logging.getLogger(__name__)
+
+
+def to_inject(
+    instance: ty.Any, kept: our_objects.Kept
+) -> list[list[str]]:
+    """Return ``[path, content]`` of each file that the server gets.
+
+    :raises HTTPConflict: if it was created with files and
+        ``[cell0_rebuild] personality_files`` does not allow to go on.
+    """
+    option = cfg.CONF.cell0_rebuild.personality_files
+    found = [(str(path), content) for path, content in kept.injected_files]
+    files = [[path, content] for path, content in found if content is not None]
+    if option == 'persist' and len(files) == len(found):
+        return files
+    if not found:
+        return []
+    names = ', '.join(path for path, _ in found)
+    if option == 'drop':
+        LOG.warning('The server is rebuilt without the personality files %s '
+                    'that it was created with.', names, instance=instance)
+        return []
+    refusals.conflict(
+        f'Server {instance.uuid} was created with personality files ({names}) '
+        f'that are not kept while a server is buried in cell0. Delete it and '
+        f'create it again; operators: with [cell0_rebuild] personality_files '
+        f'= drop it is rebuilt without them.')
