@@ -61,11 +61,13 @@ def read(context: ty.Any, instance_uuid: str) -> Buried:
     :param context: targeted at cell0.
     :raises InstanceNotFound: if it was deleted.
     """
-    return Buried(
-        objects.Instance.get_by_uuid(
-            context, instance_uuid, expected_attrs=LOADED),
-        objects.BlockDeviceMappingList.get_by_instance_uuid(
-            context, instance_uuid))
+    instance = objects.Instance.get_by_uuid(
+        context, instance_uuid, expected_attrs=LOADED)
+    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
+        context, instance_uuid)
+    # Nova asks for no order, but a compute names devices in theirs.
+    bdms.objects.sort(key=lambda bdm: bdm.id)
+    return Buried(instance, bdms)
 
 
 def instance_to_build(buried: ty.Any) -> ty.Any:

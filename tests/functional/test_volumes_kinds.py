@@ -1,0 +1,198 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Every kind of block device comes back with a buried server."""
+
+import ddt
+import fixtures
+from nova.tests import fixtures as nova_fixtures
+from oslo_utils.fixture import uuidsentinel
+import sqlalchemy as sa
+
+from tests.functional import base
+from tests.functional import cinder
+from tests.functional import databases
+
+VOLUME = {'source_type': 'volume', 'destination_type': 'volume'}
+LOCAL_ROOT = {'source_type': 'image', 'destination_type': 'local',
+              'boot_index': 0}
+BLANK = {'source_type': 'blank', 'destination_type': 'local'}
+NEW = {'destination_type': 'volume', 'volume_size': 1}
+
+DATA = {**VOLUME, 'uuid': 'volume'}
+SHARED = {**VOLUME, 'uuid': nova_fixtures.CinderFixture.MULTIATTACH_VOL}
+NEW_DATA = [{**NEW, 'source_type': 'image', 'uuid': 'image'},
+            {**NEW, 'source_type': 'snapshot', 'uuid': 'snapshot'},
+            {**NEW, 'source_type': 'blank', 'volume_type': 'lvm-1'}]
+
+# Block devices of a server. What a test fills in: "image", "snapshot" and
+# "volume" as uuid. Those that have no root of their own get a local one.
+KINDS = {
+    'a root volume, with one that is shared': [
+        {**DATA, 'boot_index': 0}, SHARED],
+    'a root volume from an image': [
+        {**NEW, 'source_type': 'image', 'uuid': 'image', 'boot_index': 0}],
+    'a root volume from a snapshot, with local disks': [
+        {**NEW, 'source_type': 'snapshot', 'uuid': 'snapshot',
+         'boot_index': 0},
+        {**BLANK, 'guest_format': 'ext4', 'volume_size': 1},
+        {**BLANK, 'guest_format': 'swap', 'volume_size': 1}],
+    'data volumes with all that can be said of them': [
+        {**DATA, 'tag': 'db', 'boot_index': 1, 'disk_bus': 'scsi',
+         'device_type': 'disk', 'delete_on_termination': True},
+        {**NEW, 'source_type': 'blank', 'tag': 'log', 'boot_index': -1,
+         'disk_bus': 'virtio', 'delete_on_termination': True},
+        *NEW_DATA],
+}
+
+# What tells two servers of the same kind apart.
+OWN = ('id', 'uuid', 'instance_uuid', 'volume_id', 'attachment_id',
+       'connection_info', 'created_at', 'updated_at')
+
+
+class VolumesTestCase(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cinder = self.useFixture(cinder.Cinder(self))
+        self.image = self.glance.image1['id']
+        self.snapshot = self.cinder.add_snapshot()
+        self.flavor_id = self._create_flavor(ephemeral=1, swap=1024)
+
+    def body(self, devices, volume=cinder.ROOT):
+        """Return the body of a create with these block devices."""
+        given = {'volume': volume, 'image': self.image,
+                 'snapshot': self.snapshot}
+        devices = [
+            {**device, 'uuid': given.get(device['uuid'], device['uuid'])}
+            if 'uuid' in device else device for device in devices]
+        image = {'imageRef': ''}
+        if not any(device.get('boot_index') == 0 for device in devices):
+            image = {'imageRef': self.glance.image1['id']}
+            devices = [{**LOCAL_ROOT, 'uuid': image['imageRef']}, *devices]
+        return {**image, 'flavorRef': self.flavor_id,
+                'block_device_mapping_v2': devices}
+
+    def bury_with(self, *devices, **kwargs):
+        """Bury a server with these block devices."""
+        return self.bury(**self.body(devices, **kwargs))
+
+    def bdms(self, cell, server):
+        """Return the rows of a server, as they were asked for."""
+        return [row for row in databases.dump()[cell]['block_device_mapping']
+                if row['instance_uuid'] == server['id']]
+
+
+class ReverseOrder(fixtures.Fixture):
+    """Has SQLite reverse the rows of a SELECT without ORDER BY."""
+
+    def _setUp(self):
+        arguments = (sa.engine.Engine, 'before_cursor_execute', self._reverse)
+        sa.event.listen(*arguments)
+        self.addCleanup(sa.event.remove, *arguments)
+
+    def _reverse(self, connection, cursor, *args):
+        cursor.execute('PRAGMA reverse_unordered_selects = ON')
+
+
+@ddt.ddt
+class KindsTest(VolumesTestCase):
+
+    @ddt.data(*KINDS)
+    def test_it_gets_what_a_server_gets_that_found_a_host(self, kind):
+        server = self.bury_with(*KINDS[kind])
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual([], self.bdms('cell0', server))
+        twin = self._build_server(networks='none')
+        twin.update(self.body(
+            KINDS[kind], volume=uuidsentinel.another_volume))
+        twin = self._wait_for_state_change(
+            self.api.post_server({'server': twin}), 'ACTIVE')
+        self.assertEqual(
+            self._without_own(twin), self._without_own(server))
+
+    def _without_own(self, server):
+        rows = self.bdms('cell1', server)
+        self.assertNotEqual([], rows)
+        return [{name: bool(value) if name in OWN else value
+                 for name, value in row.items()} for row in rows]
+
+
+class ReservationTest(VolumesTestCase):
+
+    def test_its_reservations_are_kept_to_the_end(self):
+        server = self.bury_with(
+            {**DATA, 'boot_index': 0}, SHARED,
+            {**VOLUME, 'uuid': uuidsentinel.data})
+        reserved = self._attachments(self.bdms('cell0', server))
+        self.assertEqual(
+            [('attachment_create', attachment) for attachment in reserved],
+            self.cinder.calls)
+        self.assertEqual(3, len(reserved))
+        self.rebuild(server)
+        self.buried_again(server)
+        self._start_compute('host1')
+        self.cinder.calls.clear()
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(
+            [(method, attachment) for attachment in reserved
+             for method in ('attachment_update', 'attachment_complete')],
+            self.cinder.calls)
+        self.assertEqual(
+            reserved, self._attachments(self.bdms('cell1', server)))
+        self.assertEqual(
+            sorted(reserved), sorted(
+                self.cinder.attachment_ids_for_instance(server['id'])))
+
+    def test_a_volume_that_another_has_too_stays_with_both(self):
+        server, other = self.bury_with(SHARED), self.bury_with(SHARED)
+        before = [self.cinder.attachment_ids_for_instance(found['id'])
+                  for found in (server, other)]
+        self.assertEqual([1, 1], [len(found) for found in before])
+        self._start_compute('host1')
+        for rebuilt in (server, other):
+            self.rebuild(rebuilt)
+            self.active(rebuilt)
+            self.assertEqual(before, [
+                self.cinder.attachment_ids_for_instance(found['id'])
+                for found in (server, other)])
+
+    def test_no_volume_is_made_before_there_is_a_host(self):
+        server = self.bury_with(*NEW_DATA)
+        self.rebuild(server)
+        self.buried_again(server)
+        self.assertEqual([], self.cinder.calls)
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(
+            3, [name for name, _id in self.cinder.calls].count('create'))
+
+    def test_two_volumes_of_a_server_changed_places(self):
+        # A database gives rows without ORDER BY in any order.
+        self.useFixture(ReverseOrder())
+        volumes = [uuidsentinel.first, uuidsentinel.second]
+        server = self.bury_with(*(
+            {**VOLUME, 'uuid': volume} for volume in volumes))
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        rows = sorted(self.bdms('cell1', server),
+                      key=lambda row: row['device_name'])
+        self.assertEqual(volumes, [
+            row['volume_id'] for row in rows if row['volume_id']])
+
+    def _attachments(self, rows):
+        return [row['attachment_id'] for row in rows if row['attachment_id']]
