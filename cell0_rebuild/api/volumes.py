@@ -32,28 +32,38 @@ def check(
 ) -> None:
     """Check that the volumes are still there and reserved for the server.
 
+    Of a volume that is still to be made, what it is made of is checked: a
+    compute that fails to make it would leave the server in a real cell.
+
     :param context: the caller's.
     :raises HTTPBadRequest: if a volume or its attachment is gone.
     :raises HTTPConflict: if a volume would be made in the wrong project.
+    :raises NovaException: if an image, a snapshot or a volume type is gone.
     """
     for bdm in bdms:
         if not bdm.is_volume:
             continue
         if bdm.volume_id:
-            _check_attached(compute_api.volume_api, context, bdm)
+            _check_attached(compute_api.volume_api, context, instance, bdm)
         elif context.project_id != instance.project_id:
             refusals.conflict(
                 f'Server {instance.uuid} gets a new volume when it is built, '
                 f'and it would be made in your project instead of project '
                 f'{instance.project_id}. Have a user of that project rebuild '
                 f'it.')
+        else:
+            _check_source(compute_api, context, bdm)
 
 
-def _check_attached(volume_api: ty.Any, context: ty.Any, bdm: ty.Any) -> None:
+def _check_attached(
+    volume_api: ty.Any, context: ty.Any, instance: ty.Any, bdm: ty.Any
+) -> None:
     try:
         volume = volume_api.get(context, bdm.volume_id)
         if bdm.attachment_id:
-            volume_api.attachment_get(context, bdm.attachment_id)
+            _check_owner(
+                volume_api.attachment_get(context, bdm.attachment_id),
+                instance.uuid)
     except (exception.VolumeNotFound,
             exception.VolumeAttachmentNotFound) as error:
         raise webob.exc.HTTPBadRequest(
@@ -92,6 +102,34 @@ def give_image(context: ty.Any, bdms: ty.Any, image_id: str) -> str | None:
             f'with API microversion {REIMAGE_MICROVERSION} only. Rebuild the '
             f'server without naming an image: it keeps the one it has.')
     return str(root.volume_id)
+
+
+def _check_owner(
+    attachment: dict[str, ty.Any], instance_uuid: str
+) -> None:
+    # Nova's client puts it there once the attachment has a connection.
+    told = {**(attachment['connection_info'] or {}), **attachment}
+    if told.get('instance', instance_uuid) != instance_uuid:
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'Volume attachment {attachment["id"]} is not one of '
+                        f'server {instance_uuid} any more.')
+
+
+def _check_source(
+    compute_api: ty.Any, context: ty.Any, bdm: ty.Any
+) -> None:
+    if bdm.image_id:
+        try:
+            compute_api._get_image(context, bdm.image_id)
+        except exception.ImageNotFound as error:
+            raise exception.InvalidBDMImage(id=bdm.image_id) from error
+    if bdm.snapshot_id:
+        compute_api.volume_api.get_snapshot(context, bdm.snapshot_id)
+    if bdm.volume_type and not any(
+            bdm.volume_type in (found['id'], found['name'])
+            for found in compute_api.volume_api.get_all_volume_types(
+                context)):
+        raise exception.VolumeTypeNotFound(id_or_name=bdm.volume_type)
 
 
 def is_volume_backed(bdms: ty.Any) -> bool:

@@ -1,0 +1,157 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Volumes that vanished refuse a rebuild; what is deleted goes with it."""
+
+from oslo_utils.fixture import uuidsentinel
+
+from tests.functional import cinder
+from tests.functional import databases
+from tests.functional import test_races
+from tests.functional import test_volumes_kinds as kinds
+
+
+ROOT = {**kinds.DATA, 'boot_index': 0}
+
+
+class VanishedTest(kinds.VolumesTestCase):
+
+    def assert_refused_without_trace(self, code, server, reason):
+        before, volumes = databases.dump(), self.cinder.state()
+        error = self.assert_refused(code, server)
+        self.assertIn(reason, error)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual(volumes, self.cinder.state())
+
+    def test_a_volume_that_is_gone_is_400(self):
+        for device in (ROOT, kinds.DATA):
+            volume = uuidsentinel.root if device is ROOT else cinder.ROOT
+            server = self.bury_with(device, volume=volume)
+            self.cinder.deleted.add(volume)
+            self.assert_refused_without_trace(400, server, volume)
+
+    def test_a_volume_that_somebody_reset_is_400(self):
+        for device in (ROOT, kinds.DATA):
+            server = self.bury_with(device)
+            [attachment] = self.cinder.attachments(cinder.ROOT)
+            self.cinder.volume_to_attachment[cinder.ROOT].clear()
+            self.assertEqual('available', self.cinder.fake_get(
+                None, cinder.ROOT)['status'])
+            self.assert_refused_without_trace(400, server, attachment)
+
+    def test_a_volume_that_another_server_has_by_now_is_400(self):
+        server = self.bury_with(kinds.DATA)
+        [attachment] = self.cinder.attachments(cinder.ROOT)
+        self.cinder.volume_to_attachment[cinder.ROOT].clear()
+        self.cinder.create_vol_attachment(
+            cinder.ROOT, uuidsentinel.another_server)
+        self.assert_refused_without_trace(400, server, attachment)
+
+    def test_an_attachment_of_another_server_is_400(self):
+        server = self.bury_with(kinds.DATA)
+        [attachment] = self.cinder.attachments(cinder.ROOT)
+        self.cinder.volume_to_attachment[cinder.ROOT][attachment][
+            'instance_uuid'] = uuidsentinel.another_server
+        for is_connected in (False, True):
+            self.cinder.connected = is_connected
+            self.assert_refused_without_trace(400, server, attachment)
+
+    def test_a_volume_in_error_is_409(self):
+        server = self.bury_with(kinds.DATA)
+        self.cinder.fixed[cinder.ROOT] = {'status': 'error'}
+        self.assert_refused_without_trace(409, server, cinder.ROOT)
+
+    def test_a_snapshot_that_is_gone_is_400(self):
+        snapshot = kinds.NEW_DATA[1]
+        servers = [self.bury_with({**snapshot, 'boot_index': 0}),
+                   self.bury_with(snapshot)]
+        self.cinder.volume_snapshots.clear()
+        for server in servers:
+            self.assert_refused_without_trace(400, server, self.snapshot)
+
+    def test_an_image_that_is_gone_is_400(self):
+        self.image = self.glance.auto_disk_config_enabled_image['id']
+        image = kinds.NEW_DATA[0]
+        servers = [self.bury_with({**image, 'boot_index': 0}),
+                   self.bury_with(image)]
+        self.glance.delete(None, self.image)
+        for server in servers:
+            self.assert_refused_without_trace(400, server, self.image)
+
+    def test_a_volume_type_that_is_gone_is_400(self):
+        server = self.bury_with(kinds.NEW_DATA[2])
+        self.cinder.types.remove('lvm-1')
+        self.assert_refused_without_trace(400, server, 'lvm-1')
+
+
+class DeletedMixin:
+    """What a delete does to volumes, whichever way the server went."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury_with(
+            {**kinds.VOLUME, 'uuid': cinder.ROOT, 'boot_index': 0,
+             'delete_on_termination': True},
+            {**kinds.VOLUME, 'uuid': uuidsentinel.data})
+        self.cinder.calls.clear()
+
+    def test_no_volume_goes_before_the_server_and_then_what_should(self):
+        [root] = self.cinder.attachments(cinder.ROOT)
+        [data] = self.cinder.attachments(uuidsentinel.data)
+        self.move()
+        self.assertNotIn('delete', str(self.cinder.calls))
+        self.cinder.calls.clear()
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+        self.assertEqual(
+            [('attachment_delete', root), ('attachment_delete', data),
+             ('delete', cinder.ROOT)],
+            sorted(self.cinder.calls, key=lambda call: (
+                call[0], call[1] != root)))
+
+
+class StockDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+
+    enabled = False
+
+    def move(self):
+        """Nothing: Nova has one place for a buried server."""
+
+
+class BuriedAgainDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+
+    def move(self):
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+
+
+class OperatorDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+
+    bury_as_an_operator_would = (
+        test_races.RaceTestCase.bury_as_an_operator_would)
+    _record = test_races.RaceTestCase._record
+
+    def move(self):
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', lambda *args: None)
+        self.rebuild(self.server)
+        self.bury_as_an_operator_would()
+        self.assert_shown_once(self.server['id'], 'ERROR')
+
+
+class RebuiltDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+
+    def move(self):
+        self._start_compute('host1')
+        self.rebuild(self.server)
+        self.active(self.server)
