@@ -70,6 +70,8 @@ def _rebuild(
                 compute_api, context, instance,
                 objects.BlockDeviceMappingList.get_by_instance_uuid(
                     context, instance.uuid))
+        # With it, Nova overwrites a volume even with the image it has.
+        kwargs['reimage_boot_volume'] = False
     wrapped(context, instance, image_href, *args, **kwargs)
 
 
