@@ -10,26 +10,31 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Run unit tests of Nova with our RequestSpec in the place of Nova's.
+"""Run tests of Nova with our RequestSpec in the place of Nova's, or with all.
 
-Usage: run_nova_tests.py REPORT stock|ours NAME [NAME ...]
+Usage: run_nova_tests.py REPORT stock|ours|enabled NAME [NAME ...]
 
-A name is that of a module, class or test. REPORT is the file to which the
+A name is that of a module, class or test; that of a test may end with an
+asterisk. REPORT is the file to which the
 outcome of each test is written, as JSON. With "ours", the objects extension
 is applied, and the test modules themselves see our class under the name
 ``request_spec.RequestSpec``, where they look for Nova's: the extension leaves
-Nova's module alone.
+Nova's module alone. With "enabled", each test runs with the package enabled,
+as by anybody who uses our fixture.
 """
 
 import json
+import os
 import sys
 import types
 import unittest
 
 import nova.tests.unit  # noqa: F401
 from nova.objects import request_spec
+from nova import test
 
 from cell0_rebuild import activation
+from cell0_rebuild import fixture
 
 
 class Outcomes(unittest.TestResult):
@@ -59,9 +64,33 @@ def stand_in():
     return module
 
 
+def load(name):
+    """Load what a name stands for."""
+    loader = unittest.TestLoader()
+    if name.endswith('*'):
+        loader.testNamePatterns = [name]
+        name = name.rpartition('.')[0]
+    return loader.loadTestsFromName(name)
+
+
+def prepare(enabled):
+    """Have every test of Nova begin with what it needs here."""
+    set_up = test.TestCase.setUp
+
+    def prepared(case):
+        # The wheel of Nova installs the file here.
+        case.flags(api_paste_config=os.path.join(
+            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        if enabled:
+            case.useFixture(fixture.Cell0RebuildFixture())
+        set_up(case)
+    test.TestCase.setUp = prepared
+
+
 def main(report, mode, *names):
     """Run the tests and write what came of them."""
-    tests = unittest.defaultTestLoader.loadTestsFromNames(names)
+    prepare(mode == 'enabled')
+    tests = unittest.TestSuite(load(name) for name in names)
     if mode == 'ours':
         activation.load(('objects',)).install_now()
         replacement = stand_in()

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Nova's own tests of its objects pass with our RequestSpec too."""
+"""Nova's own tests pass with our RequestSpec, and with the package, too."""
 
 import json
 import pathlib
@@ -28,6 +28,25 @@ MODULES = {
     'nova.tests.unit.objects.test_request_spec': 150,
     'nova.tests.functional.db.test_request_spec': 6,
     'nova.tests.unit.objects.test_objects': 70,
+}
+
+# Nova's tests of what a rebuild does to a launched server with volumes, and
+# how many there are at least.
+_FUNCTIONAL = 'nova.tests.functional'
+_UNIT = 'nova.tests.unit'
+REBUILDS = {
+    f'{_FUNCTIONAL}.test_servers.ServerRebuildTestCaseV293': 4,
+    f'{_FUNCTIONAL}.test_servers.ServerRebuildTestCase.test_volume_backed_*':
+        1,
+    f'{_FUNCTIONAL}.test_boot_from_volume.BootFromVolumeTest.test_rebuild_*':
+        1,
+    f'{_FUNCTIONAL}.regressions.test_bug_1732947': 1,
+    f'{_FUNCTIONAL}.regressions.test_bug_2062127': 1,
+    f'{_UNIT}.compute.test_api.ComputeAPIUnitTestCase.test_rebuild_*': 10,
+    f'{_UNIT}.conductor.test_conductor.ConductorTaskRPCAPITestCase.'
+    'test_rebuild_instance_volume_backed*': 2,
+    f'{_UNIT}.api.openstack.compute.test_server_actions.'
+    'ServerActionsControllerTestV21.test_rebuild_*': 15,
 }
 
 
@@ -54,8 +73,14 @@ class NovaTestsTest(testtools.TestCase):
 
     @ddt.data(*MODULES)
     def test_what_passes_without_us_passes_with_us(self, module):
-        with_us = run('ours', module)
-        self.assertGreaterEqual(len(with_us), MODULES[module])
+        self._compare('ours', MODULES[module], module)
+
+    def test_rebuilds_of_launched_servers_pass_with_the_package(self):
+        self._compare('enabled', sum(REBUILDS.values()), *REBUILDS)
+
+    def _compare(self, mode, at_least, *names):
+        with_us = run(mode, *names)
+        self.assertGreaterEqual(len(with_us), at_least)
         others = sorted(set(with_us) - passed(with_us))
         # Few or none: they are run once more, as they are in Nova.
         without_us = run('stock', *others) if others else {}
