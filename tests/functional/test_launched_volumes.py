@@ -168,6 +168,12 @@ class AddedMicroversionTest(LaunchedTestCase):
             [cinder.ROOT], list(self.cinder.volume_ids_for_instance(
                 self.server['id'])))
 
+    def test_a_volume_without_an_image_is_400_without_one(self):
+        self.cinder.fixed[cinder.ROOT] = {'volume_image_metadata': {}}
+        error = self.assert_refused(400, self.server)
+        self.assertIn('has no image to keep', error)
+        self.assertEqual([], self.cinder.calls)
+
     def test_any_image_overwrites_the_volume_as_in_nova(self):
         for image in (self.other, self.image):
             self.rebuild(self.server, imageRef=image)
