@@ -67,15 +67,6 @@ class VolumesTest(base.FunctionalTestCase):
         self.rebuild(server, imageRef=image)
         self.active(server)
 
-    def test_another_image_before_2_93_is_400(self):
-        server = self.bury_from(uuid=VOLUME, source_type='volume')
-        before = databases.dump()
-        error = self.assert_refused(
-            400, server, imageRef=self.glance.image2['id'])
-        self.assertIn('keeps its image', error)
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
-
     def test_a_reservation_that_is_gone_is_400(self):
         server = self.bury_from(uuid=VOLUME, source_type='volume')
         self.cinder.volume_to_attachment[VOLUME].clear()
