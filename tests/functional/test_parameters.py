@@ -1,0 +1,248 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a rebuild request may change on a buried server."""
+
+import copy
+
+from nova.tests import fixtures as nova_fixtures
+from oslo_utils import uuidutils
+
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import test_volumes
+
+
+class ParameterTestCase(base.FunctionalTestCase):
+
+    def rebuilt(self, server, **body):
+        """Return the server after a rebuild that succeeded."""
+        if not self.computes:
+            self._start_compute('host1')
+        self.rebuild(server, **body)
+        return self.active(server)
+
+    def row(self, cell='cell1'):
+        """Return the row of the only server that is in a cell."""
+        [row] = databases.dump()[cell]['instances']
+        return row
+
+    def new_image(self, **changes):
+        """Return the ID of another image."""
+        image = copy.deepcopy(self.glance.image1)
+        image.update(id=uuidutils.generate_uuid(), **changes)
+        self.glance.create(None, image)
+        return image['id']
+
+    def new_key(self, name):
+        self.api.api_post('/os-keypairs', {'keypair': {
+            'name': name, 'type': 'ssh', 'public_key': base.PUBLIC_KEY}})
+
+
+class ParameterTest(ParameterTestCase):
+
+    def test_a_name_is_changed_and_the_hostname_stays(self):
+        server = self.bury()
+        rebuilt = self.rebuilt(server, name='renamed')
+        self.assertEqual('renamed', rebuilt['name'])
+        self.assertEqual(server['OS-EXT-SRV-ATTR:hostname'],
+                         rebuilt['OS-EXT-SRV-ATTR:hostname'])
+
+    def test_a_description_is_set(self):
+        server = self.bury()
+        self.assertEqual('given', self.rebuilt(
+            server, description='given')['description'])
+
+    def test_a_description_is_removed(self):
+        server = self.bury(description='given')
+        self.assertIsNone(
+            self.rebuilt(server, description=None)['description'])
+
+    def test_metadata_is_replaced(self):
+        server = self.bury(metadata={'old': '1', 'both': '1'})
+        self.assertEqual({'both': '2'}, self.rebuilt(
+            server, metadata={'both': '2'})['metadata'])
+
+    def test_a_key_is_set(self):
+        self.new_key('mine')
+        server = self.bury()
+        self.assertEqual(
+            'mine', self.rebuilt(server, key_name='mine')['key_name'])
+        self.assertEqual(base.PUBLIC_KEY, self.row()['key_data'])
+        [extra] = databases.dump()['cell1']['instance_extra']
+        self.assertIn(base.PUBLIC_KEY, extra['keypairs'])
+
+    def test_a_key_is_removed(self):
+        self.new_key('mine')
+        server = self.bury(key_name='mine')
+        self.assertIsNone(self.rebuilt(server, key_name=None)['key_name'])
+        self.assertIsNone(self.row()['key_data'])
+        [extra] = databases.dump()['cell1']['instance_extra']
+        self.assertNotIn(base.PUBLIC_KEY, extra['keypairs'])
+
+    def test_user_data_is_set(self):
+        server = self.bury(user_data='b25l')
+        self.rebuilt(server, user_data='dHdv')
+        self.assertEqual('dHdv', self.row()['user_data'])
+
+    def test_user_data_is_removed(self):
+        server = self.bury(user_data='b25l')
+        self.rebuilt(server, user_data=None)
+        self.assertIsNone(self.row()['user_data'])
+
+    def test_access_addresses_are_set(self):
+        server = self.bury(accessIPv4='192.0.2.1')
+        rebuilt = self.rebuilt(
+            server, accessIPv4='192.0.2.2', accessIPv6='2001:db8::1')
+        self.assertEqual('192.0.2.2', rebuilt['accessIPv4'])
+        self.assertEqual('2001:db8::1', rebuilt['accessIPv6'])
+
+    def test_disk_config_is_set(self):
+        server = self.bury(**{'OS-DCF:diskConfig': 'MANUAL'})
+        self.assertEqual('AUTO', self.rebuilt(
+            server, **{'OS-DCF:diskConfig': 'AUTO'})['OS-DCF:diskConfig'])
+
+    def test_disk_config_of_the_create_stays(self):
+        server = self.bury(**{'OS-DCF:diskConfig': 'AUTO'})
+        self.assertEqual('AUTO', self.rebuilt(server)['OS-DCF:diskConfig'])
+
+    def test_preserve_ephemeral_is_accepted(self):
+        server = self.bury()
+        self.assertEqual(
+            'ACTIVE', self.rebuilt(server, preserve_ephemeral=True)['status'])
+
+    def test_what_was_asked_for_is_kept_by_a_further_burial(self):
+        self.new_key('mine')
+        image = self.new_image(properties={
+            'os_type': 'linux', 'hw_numa_nodes': '1'})
+        server = self.bury(metadata={'old': '1'}, description='given')
+        self.rebuild(
+            server, imageRef=image, name='renamed', description=None,
+            metadata={'new': '1'}, key_name='mine', user_data='dHdv',
+            hostname='host.example.org', accessIPv4='192.0.2.1',
+            trusted_image_certificates=['cert'],
+            **{'OS-DCF:diskConfig': 'AUTO'})
+        again = self.buried_again(server)
+        self.assertEqual(
+            ('renamed', None, {'new': '1'}, 'mine', 'dHdv',
+             'host.example.org', '192.0.2.1', ['cert'], 'AUTO', image),
+            (again['name'], again['description'], again['metadata'],
+             again['key_name'], again['OS-EXT-SRV-ATTR:user_data'],
+             again['OS-EXT-SRV-ATTR:hostname'], again['accessIPv4'],
+             again['trusted_image_certificates'],
+             again['OS-DCF:diskConfig'], again['image']['id']))
+        self.assertEqual('linux', self.row('cell0')['os_type'])
+        cell0 = databases.dump()['cell0']
+        self.assertIn('1', [row['value'] for row in
+                            cell0['instance_system_metadata']
+                            if row['key'] == 'image_hw_numa_nodes'])
+        [extra] = cell0['instance_extra']
+        self.assertIsNotNone(extra['numa_topology'])
+        self.assertIn(base.PUBLIC_KEY, extra['keypairs'])
+
+
+class HostnameTest(ParameterTestCase):
+
+    options = {'api_microversion': '2.90'}
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury()
+        self._start_compute('host1')
+
+    def rebuild(self, server, microversion=base.STOCK, **body):
+        body.setdefault('imageRef', server['image']['id'])
+        return super().rebuild(server, microversion, **body)
+
+    def test_a_hostname_is_set(self):
+        self.rebuild(self.server, '2.90', hostname='newhost')
+        self.assertEqual('newhost', self.active(
+            self.server)['OS-EXT-SRV-ATTR:hostname'])
+
+    def test_a_domain_name_is_400_before_2_94(self):
+        self.assert_refused(
+            400, self.server, '2.93', hostname='host.example.org')
+
+    def test_a_domain_name_is_set_from_2_94_on(self):
+        self.rebuild(self.server, '2.94', hostname='host.example.org')
+        self.assertEqual('host.example.org', self.active(
+            self.server)['OS-EXT-SRV-ATTR:hostname'])
+
+
+class PasswordTest(ParameterTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self._built = []
+        self.useFixture(base.Interception(
+            'nova.compute.manager.ComputeManager.build_and_run_instance',
+            before=lambda *args, **kwargs: self._built.append(
+                kwargs['admin_password'])))
+        self.server = self.bury()
+        self._start_compute('host1')
+
+    def test_a_password_that_is_given_is_set(self):
+        answer = self.rebuild(self.server, adminPass='secret')
+        self.active(self.server)
+        self.assertEqual('secret', answer['adminPass'])
+        self.assertEqual(['secret'], self._built)
+
+    def test_a_password_that_is_not_given_is_generated(self):
+        answer = self.rebuild(self.server)
+        self.active(self.server)
+        self.assertTrue(answer['adminPass'])
+        self.assertEqual([answer['adminPass']], self._built)
+
+    def test_a_password_is_not_shown_where_passwords_are_disabled(self):
+        self.flags(enable_instance_password=False, group='api')
+        self.assertNotIn('adminPass', self.rebuild(self.server))
+        self.active(self.server)
+
+
+class CertificateTest(ParameterTestCase):
+
+    def test_certificates_are_set(self):
+        server = self.bury()
+        self.assertEqual(['a', 'b'], self.rebuilt(
+            server, trusted_image_certificates=['a', 'b'])[
+                'trusted_image_certificates'])
+
+    def test_certificates_are_removed(self):
+        server = self.bury(trusted_image_certificates=['a'])
+        self.assertIsNone(self.rebuilt(
+            server, trusted_image_certificates=None)[
+                'trusted_image_certificates'])
+
+    def test_certificates_that_are_removed_become_the_default_ones(self):
+        server = self.bury(trusted_image_certificates=['a'])
+        self.flags(
+            verify_glance_signatures=True, group='glance',
+            enable_certificate_validation=True,
+            default_trusted_certificate_ids=['default'])
+        # The image is not signed.
+        self.stub_out('nova.virt.fake.FakeDriver.spawn',
+                      lambda *args, **kwargs: None)
+        self.assertEqual(['default'], self.rebuilt(
+            server, trusted_image_certificates=None)[
+                'trusted_image_certificates'])
+
+    def test_certificates_of_a_volume_backed_server_are_400(self):
+        self.useFixture(nova_fixtures.CinderFixture(self))
+        server = self.bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'destination_type': 'volume',
+            'uuid': test_volumes.VOLUME, 'source_type': 'volume'}])
+        before = databases.dump()
+        error = self.assert_refused(
+            400, server, trusted_image_certificates=['a'])
+        self.assertIn('not supported for volume-backed', error)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
