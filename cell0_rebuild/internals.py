@@ -186,6 +186,9 @@ CHECKS = (
         _API, 'API._check_requested_networks',
         'self, context, requested_networks, max_count', 'called'),
     patching.Target(
+        'nova.utils', 'get_system_metadata_from_image',
+        'image_meta, flavor=None', 'called'),
+    patching.Target(
         'nova.network.neutron', 'API.create_resource_requests',
         'self, context, requested_networks, pci_requests=None, '
         'affinity_policy=None', 'called'),

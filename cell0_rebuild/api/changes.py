@@ -49,6 +49,8 @@ def apply(
     compute_api._check_auto_disk_config(
         image=image.meta, auto_disk_config=disk_config)
     if image.is_new:
+        if disk_config is None and image.id == instance.image_ref:
+            disk_config = instance.auto_disk_config
         _set_image(compute_api, context, instance, image, disk_config)
         if not volumes.is_volume_backed(bdms):
             instance.image_ref = image.id

@@ -19,6 +19,7 @@ import typing as ty
 
 from nova import block_device
 from nova import exception
+from nova import utils
 import webob.exc
 
 from cell0_rebuild.api import volumes
@@ -30,7 +31,8 @@ class Image:
 
     :param id: None if a volume-backed server keeps its own.
     :param meta: as Nova's image API, or the volume, describes it.
-    :param is_new: the server had another one.
+    :param is_new: the server had another one, or this one has other
+        properties now.
     """
 
     id: str | None
@@ -71,7 +73,8 @@ def for_build(
     if not volumes.is_volume_backed(bdms):
         image_id, meta = compute_api._get_image(
             context, image_href or instance.image_ref)
-        return Image(image_id, meta, image_id != instance.image_ref)
+        return Image(image_id, meta, image_id != instance.image_ref
+                     or _has_changed(instance, meta))
     if image_href is None or image_href == _of_root_volume(
             compute_api, context, bdms):
         return Image(None, block_device.get_bdm_image_metadata(
@@ -84,6 +87,21 @@ def for_build(
                    'microversion 2.93 on only')
     image_id, meta = compute_api._get_image(context, image_href)
     return Image(image_id, meta, True)
+
+
+def _has_changed(instance: ty.Any, meta: dict[str, ty.Any]) -> bool:
+    """Tell whether an image is not as it was when the server was made.
+
+    A property that found no host may have been mended in the image.
+    """
+    now = {key: str(value) for key, value in
+           utils.get_system_metadata_from_image(meta, instance.flavor).items()}
+    before = {key: value for key, value in instance.system_metadata.items()
+              if key.startswith(utils.SM_IMAGE_PROP_PREFIX)}
+    # Nova adds it; an image may have it as a property, too.
+    for properties in (now, before):
+        properties.pop(f'{utils.SM_IMAGE_PROP_PREFIX}base_image_ref', None)
+    return now != before
 
 
 def _of_root_volume(

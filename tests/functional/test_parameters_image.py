@@ -121,7 +121,9 @@ class SameImageTest(test_parameters.ParameterTestCase):
         super().setUp()
         self.image = self.new_image(properties={
             'architecture': 'x86_64', 'hw_vif_model': 'e1000'})
-        self.server = self.bury(imageRef=self.image)
+        self.server = self.bury(
+            imageRef=self.image, **{'OS-DCF:diskConfig': 'AUTO'})
+        self.properties = self.glance.images[self.image]['properties']
 
     def test_an_image_that_is_gone_meanwhile_is_400(self):
         del self.glance.images[self.image]
@@ -130,6 +132,22 @@ class SameImageTest(test_parameters.ParameterTestCase):
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
 
+
+    def test_a_property_that_was_mended_in_the_image_had_no_effect(self):
+        self.properties.update(os_type='linux', hw_vif_model='virtio')
+        seen = []
+        self.useFixture(base.Interception(
+            test_races.SCHEDULER,
+            before=lambda _self, _context, spec, *args, **kwargs:
+                seen.append(spec.image.properties.hw_vif_model)))
+        rebuilt = self.rebuilt(self.server)
+        self.assertEqual(['virtio'], seen)
+        self.assertEqual('linux', self.row()['os_type'])
+        self.assertIn(
+            'virtio', [row['value'] for row in databases.dump()['cell1'][
+                'instance_system_metadata']
+                if row['key'] == 'image_hw_vif_model'])
+        self.assertEqual('AUTO', rebuilt['OS-DCF:diskConfig'])
 
     def test_an_unchanged_image_leaves_the_request_spec_as_it_was(self):
         before = databases.spec_of(self.server['id']).blob
