@@ -31,6 +31,8 @@ PATCHES = (
         f'{_WRAPPERS}.burial:schedule_and_build_instances'),
     patching.Patch(
         internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
+    patching.Patch(
+        internals.ACTION_START, f'{_WRAPPERS}.actions:action_start'),
     *(patching.Reliance(target) for target in (
         *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS,
         *internals.REIMAGE)),

@@ -73,6 +73,11 @@ BURY_IN_CELL0 = patching.Target(
     'block_device_mapping=None, tags=None',
     'knows who is buried; overridden for a rebuild that fails')
 
+ACTION_START = patching.Target(
+    'nova.objects.instance_action', 'InstanceAction.action_start',
+    'cls, context, instance_uuid, action_name, want_result=True',
+    'names the action of a rebuild')
+
 # Replaced by registration, in nova-api, nova-conductor and nova-manage.
 
 REQUEST_SPEC = (

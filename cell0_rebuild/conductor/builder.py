@@ -31,6 +31,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild.conductor import actions
 from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild import exceptions
@@ -70,9 +71,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :param volume: its root volume, if an image is being written to it.
         """
-        copy.copy(self)._build(
-            context, attempt, request_spec, image, admin_password,
-            injected_files, volume)
+        with actions.of_rebuild(attempt.uuid):
+            copy.copy(self)._build(
+                context, attempt, request_spec, image, admin_password,
+                injected_files, volume)
 
     def _build(
         self, context: ty.Any, attempt: attempts.Attempt,

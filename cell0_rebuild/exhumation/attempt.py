@@ -193,7 +193,6 @@ def hand_over(
     source = cells.targeted(context, cells.cell0(context))
     destination = cells.targeted(context, cell)
     history.copy(source, destination, attempt.uuid)
-    history.name_rebuild(destination, attempt.uuid)
     now = _state_in_cell0(source, attempt.uuid)
     last = switch.end(context, attempt.uuid, attempt.generation)
     if last is None or now is None:
@@ -277,6 +276,7 @@ def _record(
     if not attempt.recorded:
         record(cctxt)
         attempt.recorded = True
+    # Not every caller is a conductor, which has named it at its start.
     history.name_rebuild(cctxt, attempt.uuid)
 
 

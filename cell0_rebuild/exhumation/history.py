@@ -13,8 +13,7 @@
 """The event list of a server that moves between cells.
 
 Nova keeps instance actions in the cell of the server and deletes them with
-it. It starts the action of a build under the name ``create``; for a rebuild
-of ours it becomes ``rebuild``.
+it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ IN_API = sorted(map(str, (
     internals.DELETE_WHILE_BOOTING)))
 IN_CONDUCTOR = sorted(map(str, (
     internals.SERVICE_START, internals.SERVICE_STOP,
-    internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0)))
+    internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0,
+    internals.ACTION_START)))
 
 API = 'nova.wsgi.osapi_compute'
 METADATA = 'nova.wsgi.metadata'
