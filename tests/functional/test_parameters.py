@@ -246,3 +246,16 @@ class CertificateTest(ParameterTestCase):
         self.assertIn('not supported for volume-backed', error)
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
+
+
+class LockTest(ParameterTestCase):
+
+    def test_a_server_that_its_owner_has_locked_is_409_for_the_owner(self):
+        self.api = self.api_fixture.api
+        self.api.microversion = base.STOCK
+        server = self.bury()
+        self.api.post_server_action(server['id'], {'lock': None})
+        before = databases.dump()
+        self.assertIn('locked', self.assert_refused(409, server))
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
