@@ -29,10 +29,9 @@ PUBLIC_KEY = (
     'Ti1vT3pG nobody')
 
 
-class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):
-    """nova-api, conductor, scheduler; computes are for the test to start."""
+class Cell0RebuildMixin:
+    """Enables the package in a functional test case of Nova's."""
 
-    compute_driver = 'fake.MediumFakeDriver'
     microversion = STOCK
     enabled = True
     options: dict[str, object] = {}
@@ -121,6 +120,13 @@ class FunctionalTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             microversion, **body)
         self.assertEqual(code, error.response.status_code, str(error))
         return str(error)
+
+
+class FunctionalTestCase(
+        Cell0RebuildMixin, integrated_helpers.ProviderUsageBaseTestCase):
+    """nova-api, conductor, scheduler; computes are for the test to start."""
+
+    compute_driver = 'fake.MediumFakeDriver'
 
 
 class Interception(fixtures.Fixture):

@@ -1,0 +1,122 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Accelerators of Cyborg, asked for by the flavor or by a port."""
+
+import copy
+
+from nova.accelerator import cyborg
+from nova import exception
+from nova.tests.functional import test_servers as nova_tests
+
+from tests.functional import asking
+
+
+class _AcceleratorTestCase(
+        asking.AskingMixin, nova_tests.AcceleratorServerBase):
+
+    def profile_is_gone(self):
+        self.cyborg.mock_get_dp.side_effect = lambda name: []
+
+
+class FlavorAcceleratorTest(_AcceleratorTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.body = {'flavorRef': self._create_acc_flavor()}
+
+    def buried(self):
+        self.no_host_fits()
+        server = self.bury(**self.body)
+        self.hosts_fit()
+        return server
+
+    def test_a_flavor_with_a_device_profile_gets_its_accelerator(self):
+        server, asked = self.made_anew(burials=2, **self.body)
+        self.assertEqual(['', 'device_profile_0'], asking.suffixes(asked))
+        self.assertEqual(1, asking.resources(asked)['FPGA'])
+        self._check_allocations_usage(server)
+
+    def test_what_the_profile_asks_for_now_is_asked_for(self):
+        server = self.buried()
+        self.recorded.taken()
+        self.cyborg.mock_get_dp.side_effect = lambda name: [
+            {'groups': [{'resources:FPGA': 2}]}]
+        self.rebuild(server)
+        self.active(server)
+        asked = self.recorded.taken()[0]
+        self.assertEqual(2, asking.resources(asked)['FPGA'])
+
+    def test_a_profile_that_is_gone_is_400_as_for_a_create(self):
+        server = self.buried()
+        self.profile_is_gone()
+        self.assert_refused_as_a_create(400, server, self.body)
+
+    def test_an_accelerator_that_cannot_be_bound_leaves_it_buried(self):
+        server = self.buried()
+        [arq] = self.cyborg.fake_create_arqs(self.cyborg.dp_name)
+        self.cyborg.call_create_arq_count -= 1
+        self.cyborg.mock_bind_arqs.side_effect = (
+            exception.AcceleratorRequestBindingFailed(
+                arqs=[arq['uuid']], msg='no'))
+        self.rebuild(server)
+        self.buried_again(server)
+        self.cyborg.mock_fake_delete_arqs_by_uuid.assert_called_once_with(
+            [arq['uuid']])
+        self._check_no_allocs_usage(server['id'])
+        self.cyborg.mock_bind_arqs.side_effect = self.cyborg.fake_bind_arqs
+        self.rebuild(server)
+        self._check_allocations_usage(self.active(server))
+
+
+class PortAcceleratorTest(_AcceleratorTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for port in self.neutron.ports_with_accelerator:
+            self.neutron._ports[port['id']] = copy.deepcopy(port)
+        self.ports = [
+            port['id'] for port in self.neutron.ports_with_accelerator]
+        flavor = self._create_flavor(name='tiny')
+        self.body = {'flavorRef': flavor, 'networks': [
+            {'port': port} for port in self.ports]}
+
+    def buried(self):
+        self.no_host_fits()
+        server = self.bury(**self.body)
+        self.hosts_fit()
+        return server
+
+    def test_ports_with_device_profiles_get_their_accelerators(self):
+        self.no_host_fits()
+        server = self.bury(**self.body)
+        self.rebuild(server)
+        self.buried_again(server)
+        self.hosts_fit()
+        self.rebuild(server)
+        self._check_allocations_usage(self.active(server), dev_alloced=2)
+        first, again, last = self.recorded.taken()
+        self.assertEqual(
+            ['', *sorted(f'device_profile_0{port}' for port in self.ports)],
+            asking.suffixes(first))
+        self.assertEqual([first, first], [again, last])
+        arqs = {cyborg.get_arq_pci_device_profile(arq)['pci_slot']
+                for arq in self.cyborg.fake_get_arqs_for_instance(
+                    server['id'])}
+        bindings = self.got(server)['bindings']
+        self.assertEqual(
+            arqs, {bindings[port]['pci_slot'] for port in self.ports})
+
+    def test_a_profile_that_is_gone_is_400_as_for_a_create(self):
+        server = self.buried()
+        self.profile_is_gone()
+        self.assert_refused_as_a_create(400, server, self.body)

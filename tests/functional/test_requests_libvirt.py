@@ -1,0 +1,105 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""NUMA topology, pinned CPUs and vTPM, with Nova's libvirt driver."""
+
+import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt import base as libvirt_base
+from nova.tests.functional.libvirt import test_vtpm as nova_tests
+
+from tests.functional import asking
+
+
+class _LibvirtTestCase(asking.AskingMixin, libvirt_base.ServersTestBase):
+
+    ADMIN_API = True
+    CAST_AS_CALL = False
+
+    def body(self, **extra_specs):
+        flavor = self._create_flavor(vcpu=2, extra_spec={
+            name.replace('__', ':'): value
+            for name, value in extra_specs.items()})
+        return {'flavorRef': flavor}
+
+
+class NumaTest(_LibvirtTestCase):
+
+    ADDITIONAL_FILTERS = ['NUMATopologyFilter']
+
+    def start(self, **options):
+        for name, value in options.items():
+            self.flags(group='compute', **{name: value})
+        self.start_compute(host_info=fakelibvirt.HostInfo(
+            cpu_nodes=2, cpu_sockets=1, cpu_cores=2, cpu_threads=2))
+
+    def buried(self, body):
+        self.no_host_fits()
+        server = self.bury(**body)
+        self.hosts_fit()
+        return server
+
+    def test_a_numa_topology_is_fitted_to_the_host(self):
+        self.start()
+        server, _ = self.made_anew(burials=2, **self.body(hw__numa_nodes='2'))
+        topology = asking.instance_of(server).numa_topology
+        self.assertEqual([0, 1], [cell.id for cell in topology.cells])
+
+    def test_pinned_cpus_are_allocated_and_pinned(self):
+        self.start(cpu_dedicated_set='0-7')
+        server, asked = self.made_anew(
+            **self.body(hw__cpu_policy='dedicated'))
+        self.assertEqual(2, asking.resources(asked)['PCPU'])
+        [cell] = asking.instance_of(server).numa_topology.cells
+        self.assertEqual(2, len(cell.cpu_pinning))
+
+    def test_mixed_cpus_are_allocated(self):
+        self.start(cpu_dedicated_set='0,1,4,5', cpu_shared_set='2,3,6,7')
+        _, asked = self.made_anew(**self.body(
+            hw__cpu_policy='mixed', hw__cpu_dedicated_mask='^0'))
+        found = asking.resources(asked)
+        self.assertEqual((1, 1), (found['PCPU'], found['VCPU']))
+
+    def test_another_image_may_bring_another_topology(self):
+        self.start()
+        server = self.buried(self.body())
+        image = self.glance.create({}, {
+            'name': 'two nodes', 'disk_format': 'raw', 'status': 'active',
+            'container_format': 'bare', 'visibility': 'public', 'min_ram': 0,
+            'min_disk': 0, 'size': 1, 'properties': {'hw_numa_nodes': '2'}})
+        self.rebuild(server, imageRef=image['id'])
+        server = self.active(server)
+        topology = asking.instance_of(server).numa_topology
+        self.assertEqual([0, 1], [cell.id for cell in topology.cells])
+
+
+class VtpmTest(_LibvirtTestCase):
+
+    def setUp(self):
+        self.flags(swtpm_enabled=True, group='libvirt')
+        self.flags(group='key_manager', backend=(
+            f'{nova_tests.__name__}.FakeKeyManager'))
+        super().setUp()
+        # It looks at the users and programs of the host.
+        self.useFixture(fixtures.MockPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver._check_vtpm_support'))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.tests.fixtures.libvirt.virConnect._domain_capability_tpm',
+            fakelibvirt.virConnect._domain_capability_tpm_supported))
+        self.start_compute()
+
+    def test_a_vtpm_is_made(self):
+        server, asked = self.made_anew(**self.body(
+            hw__tpm_model='tpm-tis', hw__tpm_version='1.2'))
+        self.assertIn('COMPUTE_SECURITY_TPM_1_2', str(asked))
+        self.assertIn('vtpm_secret_uuid',
+                      asking.instance_of(server).system_metadata)
