@@ -194,6 +194,19 @@ CHECKS = (
         'nova.utils', 'get_system_metadata_from_image',
         'image_meta, flavor=None', 'called'),
     patching.Target(
+        _API, 'API._check_support_vnic_accelerator',
+        'self, context, requested_networks, min_comp_ver', 'called'),
+    patching.Target(
+        _API, 'API._check_support_vnic_remote_managed',
+        'self, context, requested_networks', 'called'),
+    patching.Target(
+        _API, 'API._check_compute_service_for_mixed_instance',
+        'numa_topology, min_comp_ver', 'called'),
+    patching.Target(
+        'nova.network.neutron',
+        'API.has_extended_resource_request_extension',
+        'self, context=None, client=None', 'called'),
+    patching.Target(
         'nova.network.neutron', 'API.create_resource_requests',
         'self, context, requested_networks, pci_requests=None, '
         'affinity_policy=None', 'called'),

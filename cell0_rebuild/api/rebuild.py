@@ -153,18 +153,20 @@ def _validate(
     request_changes.apply(
         compute_api, owner.key_context_of(context, buried.instance), instance,
         buried.bdms, image, changes)
+    oldest_compute = objects.service.get_minimum_version_all_cells(
+        context, ['nova-compute'])
     compute_api._checks_for_create_and_rebuild(
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm(),
-        objects.service.get_minimum_version_all_cells(
-            context, ['nova-compute']))
+        oldest_compute)
     volumes.check(compute_api, context, buried.instance, buried.bdms)
     bdms = snapshot.new_bdms(context, buried.bdms)
     reimage_volume_id = None
     if image.is_new and volumes.is_volume_backed(bdms):
         reimage_volume_id = volumes.give_image(
             context, bdms, ty.cast(str, image.id))
-    request.renew(compute_api, owners, instance, spec, image)
+    request.renew(
+        compute_api, owners, instance, spec, image, oldest_compute)
     quota.check(owners, instance, spec)
     return _Plan(
         buried, instance, spec, image, bdms, reimage_volume_id, files)

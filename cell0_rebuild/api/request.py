@@ -23,6 +23,7 @@ from __future__ import annotations
 import typing as ty
 
 from nova.accelerator import cyborg
+from nova.compute import api as nova_compute_api
 from nova import exception
 from nova import objects
 from nova.pci import request as pci_request
@@ -38,7 +39,7 @@ _NOT_STORED = ('requested_resources', 'request_level_params',
 
 def renew(
     compute_api: ty.Any, context: ty.Any, instance: ty.Any,
-    spec: ty.Any, image: images.Image,
+    spec: ty.Any, image: images.Image, oldest_compute: int,
 ) -> None:
     """Complete the RequestSpec, and the instance with it.
 
@@ -47,6 +48,7 @@ def renew(
     :param context: of the server's owner.
     :param instance: the instance to build, with its changes.
     :param spec: the stored RequestSpec, which keeps the networks.
+    :param oldest_compute: the lowest version of a compute service.
     :raises PortLimitExceeded: and whatever Nova's create raises for networks
         and ports.
     """
@@ -59,6 +61,7 @@ def renew(
         instance.numa_topology = spec.numa_topology = (
             hardware.numa_get_constraints(instance.flavor, image_meta))
     _renew_resources(compute_api, context, instance, spec, image_meta)
+    _check_computes(compute_api, context, spec, oldest_compute)
     _renew_accelerators(context, instance, spec)
     spec.requested_destination = spec.kept.requested_destination
     if hasattr(spec, 'generate_request_groups_from_pci_requests'):
@@ -87,6 +90,27 @@ def _renew_resources(
         spec.network_metadata = metadata
     spec.requested_resources = list(resources)
     spec.request_level_params = parameters or objects.RequestLevelParams()
+
+
+def _check_computes(
+    compute_api: ty.Any, context: ty.Any, spec: ty.Any, oldest: int
+) -> None:
+    """Check that all computes are new enough for what is asked for.
+
+    :raises ExtendedResourceRequestOldCompute: and what Nova's other checks
+        of a create raise.
+    """
+    networks = spec.kept.requested_networks
+    compute_api._check_support_vnic_accelerator(context, networks, oldest)
+    compute_api._check_support_vnic_remote_managed(context, networks)
+    extended = (
+        nova_compute_api.MIN_COMPUTE_BOOT_WITH_EXTENDED_RESOURCE_REQUEST)
+    if (spec.requested_resources and oldest < extended
+            and compute_api.network_api
+            .has_extended_resource_request_extension(context)):
+        raise exception.ExtendedResourceRequestOldCompute()
+    compute_api._check_compute_service_for_mixed_instance(
+        spec.numa_topology, oldest)
 
 
 def _renew_accelerators(

@@ -120,3 +120,7 @@ class PortAcceleratorTest(_AcceleratorTestCase):
         server = self.buried()
         self.profile_is_gone()
         self.assert_refused_as_a_create(400, server, self.body)
+
+    def test_computes_that_are_too_old_for_it_are_400_as_for_a_create(self):
+        self.assert_refused_as_a_create(
+            400, self.buried(), self.body, computes=56)

@@ -69,6 +69,13 @@ class NumaTest(_LibvirtTestCase):
         found = asking.resources(asked)
         self.assertEqual((1, 1), (found['PCPU'], found['VCPU']))
 
+    def test_computes_that_are_too_old_for_mixed_are_409_as_for_a_create(self):
+        self.start(cpu_dedicated_set='0,1,4,5', cpu_shared_set='2,3,6,7')
+        body = self.body(
+            hw__cpu_policy='mixed', hw__cpu_dedicated_mask='^0')
+        self.assert_refused_as_a_create(
+            409, self.buried(body), body, computes=51)
+
     def test_another_image_may_bring_another_topology(self):
         self.start()
         server = self.buried(self.body())

@@ -82,6 +82,12 @@ class SriovTest(_PciTestCase):
             [], asking.instance_of(server).pci_requests.requests)
         self.assertPCIDeviceCounts('compute1', total=5, free=5)
 
+    def test_computes_that_are_too_old_for_it_are_400_as_for_a_create(self):
+        body = self.body(port=self.port)
+        server = self.buried(body)
+        self.neutron._ports[self.port]['binding:vnic_type'] = 'remote-managed'
+        self.assert_refused_as_a_create(400, server, body, computes=60)
+
 
 class PciInPlacementTest(_PciTestCase):
 

@@ -93,3 +93,9 @@ class ExtendedQosTest(_QosTestCase):
         self.assertEqual(
             {group['id'] for group in wanted},
             set(self.got(server)['bindings'][self.port['id']]['allocation']))
+
+    def test_computes_that_are_too_old_for_it_are_400_as_for_a_create(self):
+        self.no_host_fits()
+        server = self.bury(**self.body(self.port))
+        self.assert_refused_as_a_create(
+            400, server, self.body(self.port), computes=57)
