@@ -75,6 +75,9 @@ def _renew_resources(
     compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
     image_meta: ty.Any,
 ) -> None:
+    for network in spec.kept.requested_networks or ():
+        # Nova sets it for a port that has one now, but never takes it away.
+        network.device_profile = None
     policy = hardware.get_pci_numa_policy_constraint(
         instance.flavor, image_meta)
     pci_requests = pci_request.get_pci_requests_from_flavor(

@@ -124,3 +124,14 @@ class PortAcceleratorTest(_AcceleratorTestCase):
     def test_computes_that_are_too_old_for_it_are_400_as_for_a_create(self):
         self.assert_refused_as_a_create(
             400, self.buried(), self.body, computes=56)
+
+    def test_a_port_that_has_become_an_ordinary_one_needs_none(self):
+        server = self.buried()
+        for port in self.ports:
+            self.neutron._ports[port].update({
+                'binding:vnic_type': 'normal', 'binding:vif_type': 'ovs',
+                'device_profile': None})
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(
+            [], self.cyborg.fake_get_arqs_for_instance(server['id']))
