@@ -110,6 +110,11 @@ BUILD_STEPS = (
         'instance_tags',
         'extended: the hand-over'),
     patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._create_and_bind_arq_for_instance',
+        'self, context, instance, hostname, request_spec, '
+        'requested_networks=None',
+        'extended: knows the accelerators'),
+    patching.Target(
         _CONDUCTOR, 'ComputeTaskManager._cleanup_build_artifacts',
         'self, context, exc, instances, build_requests, request_specs, '
         'block_device_mappings, tags, cell_mapping_cache',
@@ -136,9 +141,12 @@ MOVES = (
         'called: deletes the row in cell0'),
 )
 
-# Called for what a rebuild has claimed in Placement.
+# Called for what a rebuild has claimed in Placement and bound in Cyborg.
 
 CLAIMS = (
+    patching.Target(
+        'nova.accelerator.cyborg', '_CyborgClient.delete_arqs_by_uuid',
+        'self, arq_uuids', 'called: when a build has failed'),
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.delete_allocation_for_instance',

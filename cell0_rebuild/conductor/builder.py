@@ -24,6 +24,7 @@ import copy
 import functools
 import typing as ty
 
+from nova.accelerator import cyborg
 from nova.conductor import manager
 from nova import exception
 from nova import objects
@@ -59,6 +60,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     _attempt: attempts.Attempt
     _cell: ty.Any = None
     _selection: ty.Any = None
+    _accelerators: ty.Any = ()
     _over = False
 
     def build(
@@ -182,6 +184,14 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         attempts.remove_grave(context, instance.uuid)
         return False
 
+    def _create_and_bind_arq_for_instance(
+        self, *args: ty.Any, **kwargs: ty.Any
+    ) -> ty.Any:
+        """Extend Nova's to know the accelerators that are bound."""
+        self._accelerators = super()._create_and_bind_arq_for_instance(
+            *args, **kwargs)
+        return self._accelerators
+
     def _cleanup_build_artifacts(
         self, context: ty.Any, exc: Exception, instances: ty.Any,
         build_requests: ty.Any, request_specs: ty.Any, *args: ty.Any,
@@ -216,6 +226,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
             return
         self._over = True
+        self._release(context)
+
+    def _release(self, context: ty.Any) -> None:
+        """Release what was claimed in Placement and bound in Cyborg."""
         try:
             self.report_client.delete_allocation_for_instance(
                 context, self._attempt.uuid, force=True)
@@ -223,6 +237,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # The next attempt begins with it again.
             LOG.warning('Its allocations could not be deleted: %s', error,
                         instance_uuid=self._attempt.uuid)
+        if self._accelerators:
+            # An error is logged by it.
+            cyborg.get_client(context).delete_arqs_by_uuid(
+                self._accelerators)
 
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(db_exc.DBError),

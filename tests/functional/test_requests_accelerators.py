@@ -17,8 +17,10 @@ import copy
 from nova.accelerator import cyborg
 from nova import exception
 from nova.tests.functional import test_servers as nova_tests
+import oslo_messaging as messaging
 
 from tests.functional import asking
+from tests.functional import base
 
 
 class _AcceleratorTestCase(
@@ -77,6 +79,21 @@ class FlavorAcceleratorTest(_AcceleratorTestCase):
         self.rebuild(server)
         self._check_allocations_usage(self.active(server))
 
+    def test_the_accelerator_is_released_if_no_compute_can_be_reached(self):
+        server = self.buried()
+        self.useFixture(base.Interception(
+            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
+            before=_unreachable))
+        self.rebuild(server)
+        self.buried_again(server)
+        self._check_no_allocs_usage(server['id'])
+        self.assertEqual(
+            [], self.cyborg.fake_get_arqs_for_instance(server['id']))
+
+
+def _unreachable(*args, **kwargs):
+    raise messaging.MessageDeliveryFailure()
+
 
 class PortAcceleratorTest(_AcceleratorTestCase):
 
@@ -115,6 +132,16 @@ class PortAcceleratorTest(_AcceleratorTestCase):
         bindings = self.got(server)['bindings']
         self.assertEqual(
             arqs, {bindings[port]['pci_slot'] for port in self.ports})
+
+    def test_the_accelerators_are_released_if_no_compute_can_be_reached(self):
+        server = self.buried()
+        self.useFixture(base.Interception(
+            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
+            before=_unreachable))
+        self.rebuild(server)
+        self.buried_again(server)
+        self.assertEqual(
+            [], self.cyborg.fake_get_arqs_for_instance(server['id']))
 
     def test_a_profile_that_is_gone_is_400_as_for_a_create(self):
         server = self.buried()
