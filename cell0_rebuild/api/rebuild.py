@@ -38,6 +38,7 @@ from cell0_rebuild.api import quota
 from cell0_rebuild.api import refusals
 from cell0_rebuild.api import request
 from cell0_rebuild.api import volumes
+from cell0_rebuild.api import vtpm
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import snapshot
@@ -165,6 +166,7 @@ def _validate(
     if image.is_new and volumes.is_volume_backed(bdms):
         reimage_volume_id = volumes.give_image(
             context, bdms, ty.cast(str, image.id))
+    vtpm.check(context, instance, image)
     request.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
     quota.check(owners, instance, spec)

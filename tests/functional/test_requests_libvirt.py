@@ -13,11 +13,16 @@
 """NUMA topology, pinned CPUs and vTPM, with Nova's libvirt driver."""
 
 import fixtures
+from nova import context as nova_context
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api import client as api_client
 from nova.tests.functional.libvirt import base as libvirt_base
 from nova.tests.functional.libvirt import test_vtpm as nova_tests
+from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import asking
+from tests.functional import base
+from tests.functional import databases
 
 
 class _LibvirtTestCase(asking.AskingMixin, libvirt_base.ServersTestBase):
@@ -92,7 +97,8 @@ class NumaTest(_LibvirtTestCase):
 class VtpmTest(_LibvirtTestCase):
 
     def setUp(self):
-        self.flags(swtpm_enabled=True, group='libvirt')
+        self.flags(group='libvirt', swtpm_enabled=True,
+                   supported_tpm_secret_security=['user', 'deployment'])
         self.flags(group='key_manager', backend=(
             f'{nova_tests.__name__}.FakeKeyManager'))
         super().setUp()
@@ -102,7 +108,19 @@ class VtpmTest(_LibvirtTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.tests.fixtures.libvirt.virConnect._domain_capability_tpm',
             fakelibvirt.virConnect._domain_capability_tpm_supported))
+        # It needs Keystone.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.context.get_nova_service_user_context',
+            lambda: nova_context.RequestContext(user_id='nova')))
         self.start_compute()
+
+    def operator(self):
+        """Return the client of an administrator from another project."""
+        api = api_client.TestOpenStackClient(
+            'admin', self.api_fixture.base_url,
+            project_id=uuidsentinel.operators, roles=['admin'])
+        api.microversion = base.STOCK
+        return api
 
     def test_a_vtpm_is_made(self):
         server, asked = self.made_anew(**self.body(
@@ -110,3 +128,22 @@ class VtpmTest(_LibvirtTestCase):
         self.assertIn('COMPUTE_SECURITY_TPM_1_2', str(asked))
         self.assertIn('vtpm_secret_uuid',
                       asking.instance_of(server).system_metadata)
+
+    def test_the_secret_of_a_vtpm_is_not_made_in_another_project(self):
+        self.no_host_fits()
+        server = self.bury(**self.body(hw__tpm_version='1.2'))
+        self.hosts_fit()
+        self.api = self.operator()
+        before = databases.dump()
+        self.assertIn('vTPM', self.assert_refused(409, server))
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+
+    def test_the_secret_of_a_vtpm_may_be_that_of_the_deployment(self):
+        self.no_host_fits()
+        server = self.bury(**self.body(
+            hw__tpm_version='1.2', hw__tpm_secret_security='deployment'))
+        self.hosts_fit()
+        self.api = self.operator()
+        self.rebuild(server)
+        self.active(server)
