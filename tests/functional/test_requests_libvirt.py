@@ -53,6 +53,13 @@ class NumaTest(_LibvirtTestCase):
         self.hosts_fit()
         return server
 
+    def image(self, **properties):
+        return self.glance.create({}, {
+            'name': 'with properties', 'disk_format': 'raw', 'size': 1,
+            'status': 'active', 'container_format': 'bare', 'min_ram': 0,
+            'visibility': 'public', 'min_disk': 0,
+            'properties': properties})['id']
+
     def test_a_numa_topology_is_fitted_to_the_host(self):
         self.start()
         server, _ = self.made_anew(burials=2, **self.body(hw__numa_nodes='2'))
@@ -84,14 +91,29 @@ class NumaTest(_LibvirtTestCase):
     def test_another_image_may_bring_another_topology(self):
         self.start()
         server = self.buried(self.body())
-        image = self.glance.create({}, {
-            'name': 'two nodes', 'disk_format': 'raw', 'status': 'active',
-            'container_format': 'bare', 'visibility': 'public', 'min_ram': 0,
-            'min_disk': 0, 'size': 1, 'properties': {'hw_numa_nodes': '2'}})
-        self.rebuild(server, imageRef=image['id'])
+        self.rebuild(server, imageRef=self.image(hw_numa_nodes='2'))
         server = self.active(server)
         topology = asking.instance_of(server).numa_topology
         self.assertEqual([0, 1], [cell.id for cell in topology.cells])
+
+    def test_the_same_image_counts_as_it_was_at_create(self):
+        self.start()
+        image = self.image()
+        server = self.buried({**self.body(), 'imageRef': image})
+        self.glance.images[image]['properties']['hw_numa_nodes'] = '2'
+        self.rebuild(server)
+        self.assertIsNone(
+            asking.instance_of(self.active(server)).numa_topology)
+
+    def test_the_flavor_counts_as_it_was_at_create(self):
+        self.start()
+        body = self.body()
+        server = self.buried(body)
+        self.admin_api.post_extra_spec(
+            body['flavorRef'], {'extra_specs': {'hw:numa_nodes': '2'}})
+        self.rebuild(server)
+        self.assertIsNone(
+            asking.instance_of(self.active(server)).numa_topology)
 
 
 class VtpmTest(_LibvirtTestCase):
