@@ -139,6 +139,11 @@ MOVES = (
         'nova.db.main.api', 'instance_destroy',
         'context, instance_uuid, constraint=None, hard_delete=False',
         'called: deletes the row in cell0'),
+    patching.Target(
+        'nova.objects.ec2', 'get_int_id_from_instance_uuid',
+        'context, instance_uuid',
+        'what it has remembered in its _CACHE is deleted: the ID in another '
+        'cell'),
 )
 
 # Called for what a rebuild has claimed in Placement and bound in Cyborg.

@@ -37,6 +37,7 @@ from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import ec2
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
 
@@ -111,6 +112,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if attempt.handed_over and not self._over:
             attempts.finish(context, attempt, self._cell)
         attempts.clear(context, attempt.uuid)
+        # If it failed, another conductor may build it the next time.
+        ec2.forget_id(attempt.uuid)
 
     def _go_on(self, context: ty.Any) -> None:
         if not attempts.is_current(context, self._attempt):

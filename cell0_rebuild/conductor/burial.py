@@ -20,6 +20,7 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from cell0_rebuild.exhumation import ec2
 from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)
@@ -53,8 +54,8 @@ def bury_in_cell0(
     keep it must not fail the burial.
     """
     kept = _kept.get()
+    context, uuids = _who(*args, **kwargs)
     if kept is not None:
-        context, uuids = _who(*args, **kwargs)
         try:
             our_objects.keep(context, {uuid: kept[uuid] for uuid in uuids})
             for uuid in uuids:
@@ -66,6 +67,8 @@ def bury_in_cell0(
                 'They are buried and cannot be rebuilt from cell0.',
                 ', '.join(uuids), type(error).__name__)
     wrapped(*args, **kwargs)
+    for uuid in uuids:
+        ec2.forget_id(uuid)
 
 
 def _to_keep(

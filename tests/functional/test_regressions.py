@@ -14,12 +14,15 @@
 
 import threading
 
+from nova import context as nova_context
 from nova import exception
 from nova.network import neutron
+from nova import objects
 from nova.scheduler.client import query
 from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 
+from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import grave
 from cell0_rebuild.exhumation import switch
 from tests.functional import base
@@ -256,3 +259,25 @@ class AnswerTest(base.FunctionalTestCase):
             'public_key': base.PUBLIC_KEY}})
         self.rebuild(server, key_name='mine')
         self.assertEqual('mine', self.active(server)['key_name'])
+
+
+class BuiltServerTest(base.FunctionalTestCase):
+
+    def test_its_ec2_id_was_that_of_another_server(self):
+        server = self.bury()
+        self._start_compute('host1')
+        other = self._create_server(networks='none')
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(
+            ['i-00000001', 'i-00000002'],
+            [self._ec2_id_of(other), self._ec2_id_of(server)])
+
+    def _ec2_id_of(self, server):
+        """Return what a conductor tells a compute."""
+        context = nova_context.get_admin_context()
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            context, server['id'])
+        return objects.Instance.get_by_uuid(
+            cells.targeted(context, mapping.cell_mapping),
+            server['id']).ec2_ids.instance_id

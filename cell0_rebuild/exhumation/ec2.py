@@ -1,0 +1,28 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The EC2 ID of a server that moves between cells.
+
+It is counted in each cell, and Nova remembers it for a week, by the UUID of
+the server alone. A rebuilt server would have the ID of another one.
+"""
+
+from __future__ import annotations
+
+from nova.objects import ec2
+
+
+def forget_id(instance_uuid: str) -> None:
+    """Make Nova look the EC2 ID up the next time."""
+    if ec2._CACHE is not None:
+        ec2._CACHE.delete(
+            f'{ec2.get_int_id_from_instance_uuid.__name__}:{instance_uuid}')
