@@ -128,7 +128,8 @@ def _store(
 
 
 def _save_changes(context: ty.Any, spec: ty.Any) -> None:
-    changed = spec.obj_what_changed()
+    # A flavor with extra specs that came in a message says it is changed.
+    changed = spec.obj_what_changed() - {'flavor'}
     if not changed:
         return
     # The row may have changed since it was read.

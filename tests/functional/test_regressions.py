@@ -281,3 +281,12 @@ class BuiltServerTest(base.FunctionalTestCase):
         return objects.Instance.get_by_uuid(
             cells.targeted(context, mapping.cell_mapping),
             server['id']).ec2_ids.instance_id
+
+    def test_a_flavor_with_extra_specs_had_its_request_spec_rewritten(self):
+        flavor = self._create_flavor(
+            extra_spec={'hw:cpu_policy': 'shared'})
+        server = self.bury(flavorRef=flavor)
+        before = databases.spec_of(server['id']).blob
+        self.rebuild(server)
+        self.buried_again(server)
+        self.assertEqual(before, databases.spec_of(server['id']).blob)
