@@ -1,0 +1,385 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+"""Record a server, field by field, and compare it with another one."""
+
+import datetime
+import functools
+import json
+import re
+
+import fixtures
+from nova import context as nova_context
+from nova.objects import base as objects_base
+from nova.tests import fixtures as nova_fixtures
+
+from tests.functional import base
+from tests.functional import databases
+
+# What differs between a server that was rebuilt from cell0 and one that was
+# scheduled at its first attempt, and is meant to, with the reason. A pattern
+# matches the whole of what unexpected() says of a difference.
+MEANT = (
+    (r"/\d+/events: \[\['create', \['Success'\]\]\] became "
+     r"\[\['create', \['Error'\]\], \['rebuild', \['Success'\]\]\]",
+     'the history tells what happened'),
+    (r'/\d+/rows/api/request_specs/\d+/updated_at: None became .<time>.',
+     'what was kept has been removed from the row'),
+    (r'/\d+/allocations/allocations/[^/]+/generation: \d+ became \d+',
+     'counts the changes of the host'),
+    (r'/\d+/built/instance/updated_at: None became .<time>.',
+     'is the age of the attempt until the compute saves the server'),
+    (r'/\d+/built/instance/ec2_ids/instance_id: .*',
+     'is counted in the cell; recorded() compares it with its row'),
+    (r'/\d+/(scheduled/spec_obj|built/request_spec|built/requested_networks|'
+     r'built/filter_properties/requested_destination)'
+     r'/(.*/)?\(changed\): .*',
+     'the objects were loaded, not made, and nobody saves them'),
+)
+
+# Their rows are recorded as the owner sees them, as events.
+_ACTIONS = {'instance_actions', 'instance_actions_events'}
+
+# Their rows are read as a dict.
+_UNORDERED = {'instance_metadata', 'instance_system_metadata'}
+
+# Objects with an integer ID that belongs to one server.
+_NUMBERED = {'Instance', 'RequestSpec', 'BlockDeviceMapping'}
+
+# Of the fake driver's hosts.
+_VCPUS = 10
+
+_NAME = 'nova_object.name'
+_TIME = re.compile(
+    r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?')
+_REQUEST = re.compile(r'req-[0-9a-f-]{36}')
+
+
+class Recorder(fixtures.Fixture):
+    """Records the arguments of a method, by the UUIDs of the servers.
+
+    :ivar calls: ``{server ID: arguments}``, of the last call.
+    """
+
+    def __init__(self, cls, method, servers):
+        self._cls = cls
+        self._method = method
+        self._servers = servers
+
+    def _setUp(self):
+        self.calls = {}
+        original = getattr(self._cls, self._method)
+
+        def recorded(*args, **kwargs):
+            [context] = args[1:]
+            arguments = plain({'context': context, **kwargs})
+            for uuid in self._servers(kwargs):
+                self.calls[uuid] = arguments
+            return original(*args, **kwargs)
+        functools.update_wrapper(recorded, original)
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{self._cls.__module__}.{self._cls.__name__}.{self._method}',
+            recorded))
+
+
+def plain(value):
+    """Return an argument as JSON could carry it, nothing left out."""
+    if isinstance(value, nova_context.RequestContext):
+        return {name: plain(found) for name, found in value.to_dict().items()}
+    if isinstance(value, objects_base.ObjectListBase):
+        return [plain(item) for item in value.objects]
+    if isinstance(value, objects_base.NovaObject):
+        found = {name: plain(getattr(value, name)) for name in value.fields
+                 if value.obj_attr_is_set(name)}
+        return {_NAME: value.obj_name(), **found,
+                '(changed)': sorted(value.obj_what_changed())}
+    if isinstance(value, dict):
+        return {str(name): plain(found) for name, found in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value)
+
+
+def normalised(value, own):
+    """Replace what differs between any two servers.
+
+    :param value: anything that :func:`plain` returns.
+    :param own: ``{ID that one server alone has: placeholder}``.
+    """
+    if isinstance(value, dict):
+        found = {normalised(name, own): normalised(item, own)
+                 for name, item in value.items()}
+        data = found.get('nova_object.data', found)
+        if found.get(_NAME) in _NUMBERED and data.get('id') is not None:
+            data['id'] = '<id>'
+        return found
+    if isinstance(value, list):
+        return [normalised(item, own) for item in value]
+    if not isinstance(value, str):
+        return value
+    if value[:1] in ('{', '['):
+        try:
+            return normalised(json.loads(value), own)
+        except ValueError:
+            pass
+    for identity, placeholder in own.items():
+        value = value.replace(identity, placeholder)
+    return _REQUEST.sub('<request>', _TIME.sub('<time>', value))
+
+
+def differences(expected, found, path=''):
+    """Return ``{path: (expected, found)}`` of all that differs."""
+    if type(expected) is not type(found):
+        return {path: (expected, found)}
+    if isinstance(expected, dict):
+        items = {name: (expected.get(name, '(absent)'),
+                        found.get(name, '(absent)'))
+                 for name in {**expected, **found}}
+    elif isinstance(expected, list) and len(expected) == len(found):
+        items = dict(enumerate(zip(expected, found)))
+    else:
+        return {} if expected == found else {path: (expected, found)}
+    differing = {}
+    for name, (one, other) in items.items():
+        differing.update(differences(one, other, f'{path}/{name}'))
+    return differing
+
+
+def unexpected(expected, found, meant):
+    """Return the differences that are not meant, as readable lines."""
+    lines = (f'{path}: {one!r} became {other!r}' for path, (one, other)
+             in differences(expected, found).items())
+    return [line for line in lines if not any(
+        re.fullmatch(pattern, line) for pattern, _reason in meant)]
+
+
+class ComparisonTestCase(base.FunctionalTestCase):
+    """Compares rebuilt servers with servers that were never buried."""
+
+    hosts = ('host1', 'host2')
+
+    def setUp(self):
+        self._record_calls()
+        # Left to itself the scheduler prefers host2.
+        self.useFixture(nova_fixtures.HostNameWeigherFixture(
+            weights={'host1': 1, 'host2': 100}))
+        super().setUp()
+        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self._record_neutron()
+        for host in self.hosts:
+            self._start_compute(host)
+        # Nova wants the rules themselves, and the stand-in has their IDs.
+        self.neutron._security_groups = {
+            uuid: {**group, 'security_group_rules': []}
+            for uuid, group in self.neutron._security_groups.items()}
+        self.ports = set(self.neutron._ports)
+        self.others = {}
+
+    def _record_calls(self):
+        from nova.compute import manager as compute
+        from nova.scheduler import manager as scheduler
+        self._scheduled = self.useFixture(Recorder(
+            scheduler.SchedulerManager, 'select_destinations',
+            lambda arguments: arguments['instance_uuids']))
+        self._built = self.useFixture(Recorder(
+            compute.ComputeManager, 'build_and_run_instance',
+            lambda arguments: [arguments['instance'].uuid]))
+
+    def _record_neutron(self):
+        self._asked = []
+        create, update = self.neutron.create_port, self.neutron.update_port
+
+        def create_port(body=None, **kwargs):
+            self._asked.append(('create', plain(body)))
+            return create(body, **kwargs)
+
+        def update_port(port_id, body=None, **kwargs):
+            self._asked.append(('update', port_id, plain(body)))
+            return update(port_id, body, **kwargs)
+        self.neutron.create_port = create_port
+        self.neutron.update_port = update_port
+
+    def before_burial(self):
+        """Change the cloud when the reference has been recorded."""
+
+    def close(self):
+        """Leave no room for any server."""
+        self._reserve(_VCPUS)
+
+    def open(self):
+        """Make room again."""
+        self._reserve(0)
+
+    def _reserve(self, vcpus):
+        for host in self.hosts:
+            self._reserve_placement_resource(host, 'VCPU', vcpus)
+
+    def compare(self, body, reference=None, change=None, meanwhile=None,
+                meant=(), microversion=base.STOCK):
+        """Check that a rebuilt server is what it would have been.
+
+        :param body: of both creates.
+        :param reference: of the create of the server that is never buried,
+            where it differs: what the other one becomes while it is buried.
+        :param change: is called with each server: with the one while it is
+            ACTIVE, with the other one while it is buried.
+        :param meanwhile: is called with the server while it is buried.
+        :param meant: like MEANT, for this case.
+        :returns: the server, rebuilt.
+        """
+        expected = self._references(
+            {**body, **(reference or {})}, change, microversion)
+        self.before_burial()
+        self.close()
+        buried = self._create(body, microversion, 'ERROR')
+        for server in buried:
+            for call in filter(None, (change, meanwhile)):
+                call(server)
+        self.open()
+        for server in buried:
+            self.rebuild(server)
+            rebuilt = self.active(server)
+        found = [self.recorded(server) for server in buried]
+        self.assertEqual([], unexpected(
+            expected, found, (*MEANT, *meant)))
+        for server in buried:
+            self.assertEqual(server['created'], self.api.get_server(
+                server['id'])['created'])
+        return rebuilt
+
+    def _wait_for_state_change(self, server, status, *args, **kwargs):
+        self._wait_quickly(lambda: self.assertEqual(
+            status, self.api.get_server(server['id'])['status']))
+        return super()._wait_for_state_change(server, status, *args, **kwargs)
+
+    def _wait_until_deleted(self, server):
+        self._wait_quickly(lambda: self.assertNotIn(
+            server['id'], [found['id'] for found in self.api.get_servers()]))
+        super()._wait_until_deleted(server)
+
+    def _wait_quickly(self, check):
+        self._wait_for_assert(check, max_retries=200, sleep=0.1)
+
+    def _references(self, body, change, microversion):
+        servers = self._create(body, microversion, 'ACTIVE')
+        for server in servers:
+            if change:
+                change(server)
+        found = [self.recorded(server) for server in servers]
+        for server in servers:
+            self._delete_server(server)
+        return found
+
+    def _create(self, body, microversion, status):
+        self._asked.clear()
+        there = {server['id'] for server in self.api.get_servers()}
+        server = self._build_server(name='compared', networks='none')
+        server.update(body)
+        hints = server.pop('hints', None)
+        request = {'server': {name: value for name, value in server.items()
+                              if value is not None}}
+        if hints:
+            request['os:scheduler_hints'] = hints
+        with self.microversion_is(microversion):
+            self.api.api_post('/servers', request)
+        created = [server for server in self.api.get_servers()
+                   if server['id'] not in there]
+        return sorted(
+            (self._wait_for_state_change(server, status)
+             for server in created),
+            key=lambda server: server['OS-EXT-SRV-ATTR:launch_index'])
+
+    def recorded(self, server):
+        """Return all that can be seen of a server, normalised."""
+        uuid = server['id']
+        self._wait_quickly(lambda: self.assertTrue(all(
+            all(results) for _name, results in self.actions(server))))
+        dump = databases.dump()
+        rows = {cell: _rows_of(uuid, tables) for cell, tables in dump.items()}
+        record = {
+            'server': self.api.get_server(uuid),
+            'listed': [found for found in self.api.get_servers()
+                       if found['id'] == uuid],
+            'attachments': self.api.get_server_volumes(uuid),
+            'security groups': self.api.api_get(
+                f'/servers/{uuid}/os-security-groups').body,
+            'groups': [group for group in self.api.get_server_groups()
+                       if uuid in group['members']],
+            'events': self.actions(server),
+            'rows': rows,
+            'allocations': plain(self.placement.get(
+                f'/allocations/{uuid}', version='1.38').body),
+            'ports': [port for port in self.neutron._ports.values()
+                      if port.get('device_id') == uuid],
+            'asked of Neutron': [asked for asked in self._asked
+                                 if uuid in str(asked)],
+            'reservations': [
+                reservation for attachments
+                in self.cinder.volume_to_attachment.values()
+                for reservation in attachments.values()
+                if reservation['instance_uuid'] == uuid],
+            'scheduled': self._scheduled.calls[uuid],
+            'built': self._built.calls[uuid],
+        }
+        [number] = [row['id'] for row
+                    in dump['cell1']['instance_id_mappings']
+                    if row['uuid'] == uuid]
+        self.assertEqual(
+            f'i-{number:08x}',
+            record['built']['instance']['ec2_ids']['instance_id'])
+        found = normalised(plain(record), self._own(uuid, record))
+        for group in found['groups']:
+            group['members'].sort()
+        return found
+
+    def _own(self, uuid, record):
+        """Return the IDs that a server alone has."""
+        rows = record['rows']['cell1']
+        own = {**self.others, uuid: '<server>',
+               record['server']['OS-EXT-SRV-ATTR:instance_name']: '<name>',
+               record['server']['OS-EXT-SRV-ATTR:reservation_id']:
+                   '<reservation>'}
+        for bdm in rows.get('block_device_mapping', ()):
+            device = bdm['device_name'] or 'no device'
+            own[bdm['uuid']] = f'<bdm {device}>'
+            own[bdm['attachment_id'] or uuid] = f'<attachment {device}>'
+            if bdm['volume_id'] in self.cinder.volumes:
+                own[bdm['volume_id']] = f'<volume {device}>'
+        own[uuid] = '<server>'
+        for number, port in enumerate(record['ports']):
+            if port['id'] not in self.ports:
+                own[port['id']] = f'<port {number}>'
+                own[port['id'][:11]] = f'<port {number}>'
+                own[port['mac_address']] = f'<address {number}>'
+        password = record['built'].get('admin_password')
+        if password:
+            own[password] = '<password>'
+        return own
+
+
+def _rows_of(uuid, tables):
+    """Return the rows that name a server, without their own IDs."""
+    found = {}
+    for name, rows in tables.items():
+        named = [{column: plain(value) for column, value in row.items()
+                  if column != 'id'}
+                 for row in rows if uuid in row.values()]
+        if name in _UNORDERED:
+            named.sort(key=lambda row: row['key'])
+        if named and name not in _ACTIONS:
+            found[name] = named
+    return found

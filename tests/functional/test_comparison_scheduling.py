@@ -1,0 +1,125 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A rebuilt server is where it would have been, had there been room."""
+
+from tests.functional import comparison
+
+HOST = 'OS-EXT-SRV-ATTR:host'
+
+
+class SchedulingTest(comparison.ComparisonTestCase):
+    """Left to itself the scheduler takes host2."""
+
+    def setUp(self):
+        self.flags(
+            enabled_filters=[
+                'ComputeFilter', 'SameHostFilter', 'DifferentHostFilter',
+                'ServerGroupAffinityFilter', 'ServerGroupAntiAffinityFilter'],
+            group='filter_scheduler')
+        super().setUp()
+
+    def assert_built_on_host1(self, *args, **kwargs):
+        rebuilt = self.compare(*args, **kwargs)
+        self.assertEqual('host1', rebuilt[HOST])
+        return rebuilt
+
+    def make_zone(self):
+        aggregate = self._create_aggregate('zone', 'zone')
+        self.api.add_host_to_aggregate(aggregate, 'host1')
+
+    def make_other(self, host, hints=None):
+        """Create another server, which all records call the other one."""
+        body = self._build_server(networks='none', host=host)
+        other = self.api.api_post('/servers', {
+            'server': body, 'os:scheduler_hints': hints or {}}).body['server']
+        self.others[other['id']] = '<other>'
+        return self._wait_for_state_change(other, 'ACTIVE')
+
+    def test_left_to_itself_the_scheduler_takes_host2(self):
+        self.assertEqual('host2', self.compare({})[HOST])
+
+    def test_availability_zone(self):
+        self.make_zone()
+        self.assert_built_on_host1({'availability_zone': 'zone'})
+
+    def test_forced_host(self):
+        self.assert_built_on_host1({'availability_zone': 'nova:host1'})
+
+    def test_forced_host_and_node(self):
+        self.assert_built_on_host1({'availability_zone': 'nova:host1:host1'})
+
+    def test_requested_host(self):
+        self.assert_built_on_host1({'host': 'host1'})
+
+    def test_requested_hypervisor_hostname(self):
+        self.assert_built_on_host1({'hypervisor_hostname': 'host1'})
+
+    def test_hint_same_host(self):
+        other = self.make_other('host1')
+        self.assert_built_on_host1({'hints': {'same_host': other['id']}})
+
+    def test_hint_different_host(self):
+        other = self.make_other('host2')
+        self.assert_built_on_host1(
+            {'hints': {'different_host': [other['id']]}})
+
+    def test_hints_that_no_filter_knows(self):
+        rebuilt = self.compare(
+            {'hints': {'mine': 'a value'}})
+        self.assertEqual(['mine'], list(rebuilt['scheduler_hints']))
+
+    def test_affinity_to_a_member_that_went_elsewhere(self):
+        self._compare_in_group('affinity', ends_on='host1')
+
+    def test_anti_affinity_to_a_member_that_went_elsewhere(self):
+        self._compare_in_group('anti-affinity', ends_on='host2')
+
+    def _compare_in_group(self, policy, ends_on):
+        """The other member is gone, and there is a new one elsewhere."""
+        group = self.api.post_server_groups(
+            {'name': 'group', 'policy': policy})
+        hints = {'group': group['id']}
+        there = self.make_other(ends_on, hints)
+
+        def move(server):
+            self.open()
+            self._delete_server(self.other)
+            self.make_other(ends_on, hints)
+            self.close()
+        self.before_burial = lambda: self._move_away(there, ends_on, hints)
+        with_deleted = (
+            (r'/0/.*/(instance_group/members|group_members): .*',
+             'Nova keeps members that were deleted'),)
+        rebuilt = self.assert_built_on_host1(
+            {'hints': hints}, meanwhile=move, meant=with_deleted)
+        self.assertEqual([group['id']], rebuilt['server_groups'])
+
+    def _move_away(self, there, ends_on, hints):
+        self._delete_server(there)
+        [elsewhere] = {'host1', 'host2'} - {ends_on}
+        self.other = self.make_other(elsewhere, hints)
+
+    def test_zone_unpinned(self):
+        self.make_zone()
+        # Nova writes the RequestSpec again.
+        rewritten = ((r'/0/rows/api/request_specs/0/spec/(.*/)?'
+                      r'(nova_object.changes|id|requested_destination|'
+                      r'requested_resources): .*', 'written again'),)
+        rebuilt = self.compare(
+            {'availability_zone': 'zone'}, {'availability_zone': None},
+            meanwhile=lambda server: self.api.api_put(
+                f'/servers/{server["id"]}',
+                {'server': {'pinned_availability_zone': None}}),
+            meant=rewritten)
+        self.assertEqual('host2', rebuilt[HOST])
+        self.assertIsNone(rebuilt['pinned_availability_zone'])
