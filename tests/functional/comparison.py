@@ -19,8 +19,10 @@ import json
 import re
 
 import fixtures
+from nova.compute import manager as compute_manager
 from nova import context as nova_context
 from nova.objects import base as objects_base
+from nova.scheduler import manager as scheduler_manager
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
@@ -190,13 +192,11 @@ class ComparisonTestCase(base.FunctionalTestCase):
         self.others = {}
 
     def _record_calls(self):
-        from nova.compute import manager as compute
-        from nova.scheduler import manager as scheduler
         self._scheduled = self.useFixture(Recorder(
-            scheduler.SchedulerManager, 'select_destinations',
+            scheduler_manager.SchedulerManager, 'select_destinations',
             lambda arguments: arguments['instance_uuids']))
         self._built = self.useFixture(Recorder(
-            compute.ComputeManager, 'build_and_run_instance',
+            compute_manager.ComputeManager, 'build_and_run_instance',
             lambda arguments: [arguments['instance'].uuid]))
 
     def _record_neutron(self):
@@ -213,9 +213,6 @@ class ComparisonTestCase(base.FunctionalTestCase):
         self.neutron.create_port = create_port
         self.neutron.update_port = update_port
 
-    def before_burial(self):
-        """Change the cloud when the reference has been recorded."""
-
     def close(self):
         """Leave no room for any server."""
         self._reserve(_VCPUS)
@@ -228,8 +225,8 @@ class ComparisonTestCase(base.FunctionalTestCase):
         for host in self.hosts:
             self._reserve_placement_resource(host, 'VCPU', vcpus)
 
-    def compare(self, body, reference=None, change=None, meanwhile=None,
-                meant=(), microversion=base.STOCK):
+    def compare(self, body, reference=None, change=None, before=None,
+                meanwhile=None, meant=(), microversion=base.STOCK):
         """Check that a rebuilt server is what it would have been.
 
         :param body: of both creates.
@@ -237,13 +234,15 @@ class ComparisonTestCase(base.FunctionalTestCase):
             where it differs: what the other one becomes while it is buried.
         :param change: is called with each server: with the one while it is
             ACTIVE, with the other one while it is buried.
+        :param before: is called before the other one is created.
         :param meanwhile: is called with the server while it is buried.
         :param meant: like MEANT, for this case.
         :returns: the server, rebuilt.
         """
         expected = self._references(
             {**body, **(reference or {})}, change, microversion)
-        self.before_burial()
+        if before:
+            before()
         self.close()
         buried = self._create(body, microversion, 'ERROR')
         for server in buried:

@@ -96,12 +96,12 @@ class SchedulingTest(comparison.ComparisonTestCase):
             self._delete_server(self.other)
             self.make_other(ends_on, hints)
             self.close()
-        self.before_burial = lambda: self._move_away(there, ends_on, hints)
         with_deleted = (
             (r'/0/.*/(instance_group/members|group_members): .*',
              'Nova keeps members that were deleted'),)
         rebuilt = self.assert_built_on_host1(
-            {'hints': hints}, meanwhile=move, meant=with_deleted)
+            {'hints': hints}, meanwhile=move, meant=with_deleted,
+            before=lambda: self._move_away(there, ends_on, hints))
         self.assertEqual([group['id']], rebuilt['server_groups'])
 
     def _move_away(self, there, ends_on, hints):
