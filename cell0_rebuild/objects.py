@@ -148,6 +148,34 @@ def keep(
         db_spec.save(context.session)
 
 
+@api_db_api.context_manager.writer
+def keep_mark(
+    context: ty.Any, instance_uuid: str, mark: dict[str, ty.Any]
+) -> None:
+    """Store the mark of a build request that ends, with what is kept."""
+    for db_spec in _rows(context, [instance_uuid]):
+        stored = _section(db_spec['spec'])
+        if stored is not None:
+            db_spec.update({'spec': _with_section(
+                db_spec['spec'], dict(stored, mark=mark))})
+            db_spec.save(context.session)
+
+
+@api_db_api.context_manager.reader
+def kept_mark(
+    context: ty.Any, instance_uuid: str
+) -> dict[str, ty.Any] | None:
+    """Return the mark that is stored with what is kept of a server.
+
+    :returns: an empty one if there is none, None if nothing is kept.
+    """
+    for db_spec in _rows(context, [instance_uuid]):
+        stored = _section(db_spec['spec'])
+        if stored is not None:
+            return dict(stored.get('mark', {}))
+    return None
+
+
 @_retry
 @api_db_api.context_manager.writer
 def forget(context: ty.Any, instance_uuid: str) -> None:

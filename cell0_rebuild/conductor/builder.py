@@ -20,6 +20,7 @@ with a history, and if it fails the server goes back to cell0.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import typing as ty
@@ -38,6 +39,7 @@ from cell0_rebuild.conductor import reimage
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import ec2
+from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
 
@@ -143,10 +145,13 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, self._attempt, self._cell) or switch.is_abandoned(
                     context, self._attempt.uuid):
             return
+        self._release(context)
+        raise self._stale()
+
+    def _release(self, context: ty.Any) -> None:
         if self._selection is not None:
             claims.release(context, self.report_client, self._attempt.uuid,
                            self._selection)
-        raise self._stale()
 
     def _bury_in_cell0(
         self, context: ty.Any, request_spec: ty.Any, exc: Exception,
@@ -168,7 +173,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, self._attempt.uuid, self._attempt.generation,
                 cell.id) and not switch.is_abandoned(
                     context, self._attempt.uuid):
-            attempts.remove_from_cell(context, self._attempt.uuid, cell)
+            with contextlib.suppress(exception.ObjectActionError):
+                real_cell.remove(
+                    context, self._attempt.uuid, cell, instance.id)
             self._check_current(context)
         self._cell = cell
 
@@ -176,11 +183,19 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self, context: ty.Any, build_request: ty.Any, instance: ty.Any,
         cell: ty.Any, instance_bdms: ty.Any, instance_tags: ty.Any,
     ) -> bool:
-        """Extend Nova's by the hand-over."""
+        """Extend Nova's by the hand-over.
+
+        :raises StaleAttempt: if the attempt is no longer the current one.
+        """
         if attempts.hand_over(
                 context, self._attempt, cell, instance, instance_bdms):
             return True
         self._over = True
+        if not attempts.is_deleted(context, self._attempt, cell):
+            with contextlib.suppress(exception.ObjectActionError):
+                real_cell.remove(context, instance.uuid, cell, instance.id)
+            self._release(context)
+            raise self._stale()
         super()._delete_build_request(
             context, _NoBuildRequest(instance.uuid), instance, cell,
             instance_bdms, instance_tags)
@@ -223,16 +238,18 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 request_spec)
 
         try:
-            self._try_to_bury(context, record)
+            buried = self._try_to_bury(context, record)
         except exception.ObjectActionError as error:
             # The message that could not be sent has arrived.
             LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
             return
         self._over = True
-        self._release(context)
-
-    def _release(self, context: ty.Any) -> None:
-        """Release what was claimed in Placement and bound in Cyborg."""
+        self._release_accelerators(context)
+        if not buried and not switch.is_abandoned(
+                context, self._attempt.uuid):
+            # They may be those of a live server.
+            self._release(context)
+            return
         try:
             self.report_client.delete_allocation_for_instance(
                 context, self._attempt.uuid, force=True)
@@ -240,6 +257,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # The next attempt begins with it again.
             LOG.warning('Its allocations could not be deleted: %s', error,
                         instance_uuid=self._attempt.uuid)
+
+    def _release_accelerators(self, context: ty.Any) -> None:
         if self._accelerators:
             # An error is logged by it.
             cyborg.get_client(context).delete_arqs_by_uuid(
@@ -251,8 +270,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
     def _try_to_bury(
         self, context: ty.Any, record: ty.Callable[[ty.Any], None]
-    ) -> None:
-        attempts.bury_again(
+    ) -> bool:
+        return attempts.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),
             record)
 

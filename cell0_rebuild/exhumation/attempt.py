@@ -25,24 +25,22 @@ import contextlib
 import dataclasses
 import typing as ty
 
-from nova.db.main import api as main_db_api
 from nova import exception
 from nova import objects
-from oslo_log import log as logging
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild.exhumation import accepted
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import grave
 from cell0_rebuild.exhumation import history
 from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild.exhumation import watched
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass
@@ -53,6 +51,8 @@ class Attempt:
         mark.
     :param mark: the mark that was on it.
     :param last_state: what was :mod:`watched` when the build request went.
+    :param row_id: the row that Nova has created in the real cell.
+    :param remapped: the mapping points at cell0 again.
     :param left_cell: it was taken out of the real cell again.
     :param recorded: its failure is in the history of the row in cell0.
     """
@@ -60,6 +60,8 @@ class Attempt:
     build_request: ty.Any
     mark: mark.Mark
     last_state: dict[str, ty.Any] | None = None
+    row_id: int | None = None
+    remapped: bool = False
     left_cell: bool = False
     recorded: bool = False
 
@@ -102,7 +104,7 @@ def exhume(
         changed=sorted(instance.obj_what_changed()),
         baseline=watched.state(
             buried.instance, buried.bdms, buried.instance.tags),
-        asked=watched.state(instance))
+        asked=watched.state(instance), mapped_at=_text(mapping.updated_at))
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
 
@@ -119,9 +121,23 @@ def exhume(
         if not grave.hide(cells.targeted(context, cell), uuid):
             raise exceptions.LostRace(uuid)
     except Exception:
-        switch.to_cell0(context, uuid, attempt.generation, cell.id)
+        switch.to_cell0(
+            context, uuid, attempt.generation, cell.id,
+            **_as_before(attempt))
         raise
     return attempt.generation
+
+
+def _text(moment: ty.Any) -> str | None:
+    return None if moment is None else timeutils.normalize_time(
+        moment).isoformat()
+
+
+def _as_before(found: mark.Mark) -> dict[str, ty.Any]:
+    """Return the columns of a mapping whose move is taken back."""
+    moment = found.mapped_at
+    return {'updated_at': None if moment is None else (
+        timeutils.parse_isotime(moment).replace(tzinfo=None))}
 
 
 def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
@@ -193,8 +209,11 @@ def hand_over(
     source = cells.targeted(context, cells.cell0(context))
     destination = cells.targeted(context, cell)
     history.copy(source, destination, attempt.uuid)
-    now = _state_in_cell0(source, attempt.uuid)
-    last = switch.end(context, attempt.uuid, attempt.generation)
+    now = grave.state(source, attempt.uuid)
+    attempt.row_id = instance.id
+    last = switch.end(
+        context, attempt.uuid, attempt.generation, dataclasses.replace(
+            attempt.mark, baseline=now or attempt.mark.baseline))
     if last is None or now is None:
         return False
     attempt.last_state = watched.state(last.instance)
@@ -203,28 +222,58 @@ def hand_over(
         **watched.changes(watched.state(attempt.build_request.instance),
                           attempt.last_state)}
     attempt.mark.baseline = now
-    _apply_late(destination, instance, bdms, late)
+    with contextlib.suppress(exception.InstanceNotFound):
+        watched.apply(destination, instance, bdms, late)
     return True
 
 
-def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> None:
+def is_deleted(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    """Tell, of an attempt without build request, whether its owner did that.
+
+    Somebody else may have moved the server: then it has another build
+    request, is in another cell, or in another row there.
+    """
+    place = switch.place(context, attempt.uuid)
+    return place is None or place.is_abandoned or (
+        place.build_request_id is None and _is_in(context, attempt, cell))
+
+
+def _is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    place = switch.place(context, attempt.uuid)
+    row = real_cell.find(context, attempt.uuid, cell)
+    # A later attempt may get a row with the same ID; see mark.py.
+    kept = our_objects.kept_mark(context, attempt.uuid)
+    return (place is not None and place.cell_id == cell.id
+            and (row.id if row else None) == attempt.row_id
+            and kept is not None and (
+                not attempt.handed_over
+                or kept.get('generation', '') == attempt.generation))
+
+
+def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     """Remove what a recovery would have needed: a compute has the server.
 
     :param cell: the real cell that the server is in.
+    :returns: False if somebody else has moved the server since.
     """
     destination = cells.targeted(context, cell)
 
-    def carry_over(late: dict[str, ty.Any]) -> None:
-        if not late:
-            return
-        with contextlib.suppress(exception.InstanceNotFound):
-            built = snapshot.read(destination, attempt.uuid)
-            watched.apply(destination, built.instance, built.bdms, late)
+    def carry_over(late: dict[str, ty.Any]) -> bool:
+        if not _is_in(context, attempt, cell):
+            return False
+        if late:
+            with contextlib.suppress(exception.InstanceNotFound):
+                built = snapshot.read(destination, attempt.uuid)
+                watched.apply(destination, built.instance, built.bdms, late)
+        return True
 
     grave.close(
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
         attempt.mark.baseline, carry_over)
+    if not _is_in(context, attempt, cell):
+        return False
     our_objects.forget(context, attempt.uuid)
+    return True
 
 
 def bury_again(
@@ -244,27 +293,27 @@ def bury_again(
     :raises ObjectActionError: if a compute has the server; nothing is changed
         then.
     """
-    if attempt.handed_over and not attempt.left_cell:
-        if not remove_from_cell(context, attempt.uuid, cell):
-            # Only its owner can have deleted it there.
-            remove_grave(context, attempt.uuid)
-            return False
-        attempt.left_cell = True
-    elif switch.is_abandoned(context, attempt.uuid):
-        remove_grave(context, attempt.uuid)
+    if not _may_bury(context, attempt, cell):
         return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
     if not grave.is_deleted(cctxt, attempt.uuid):
-        _keep_changes(context, cctxt, attempt)
+        accepted.keep_changes(context, cctxt, attempt)
         if record is not None:
             _record(cctxt, attempt, record)
+    if attempt.handed_over:
+        buried = attempt.left_cell or _leave_cell(
+            context, cctxt, attempt, cell, home)
+        if buried:
+            grave.show(cctxt, attempt.uuid)
+        return buried
     grave.show(cctxt, attempt.uuid)
     buried = bool(switch.to_cell0(
         context, attempt.uuid, attempt.generation, home.id,
-        cell.id if cell else None))
-    if cell is not None and not attempt.handed_over:
-        remove_from_cell(context, attempt.uuid, cell)
+        cell.id if cell else None,
+        **(_as_before(attempt.mark) if record is None else {})))
+    if cell is not None:
+        real_cell.remove(context, attempt.uuid, cell)
     if not buried:
         clear(context, attempt.uuid)
     return buried
@@ -280,118 +329,80 @@ def _record(
     history.name_rebuild(cctxt, attempt.uuid)
 
 
-def remove_from_cell(
-    context: ty.Any, instance_uuid: str, cell: ty.Any
-) -> bool:
-    """Delete a server that never got a host from a real cell, for good.
-
-    A soft-deleted row would let ``nova-manage db archive_deleted_rows``
-    remove the mapping and the RequestSpec of the server.
-
-    :returns: False if it was not there.
-    :raises ObjectActionError: if it has a host.
-    """
-    try:
-        # Not Instance.destroy: it looks at the host that it has read.
-        main_db_api.instance_destroy(
-            cells.targeted(context, cell), instance_uuid, hard_delete=True,
-            constraint=main_db_api.constraint(
-                host=main_db_api.equal_any(None)))
-    except exception.InstanceNotFound:
+def _may_bury(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    if not attempt.handed_over:
+        abandoned = switch.is_abandoned(context, attempt.uuid)
+        if abandoned:
+            remove_grave(context, attempt.uuid)
+        return not abandoned
+    if attempt.remapped:
+        return True
+    if not _is_in(context, attempt, cell):
+        clear(context, attempt.uuid)
         return False
-    except exception.ConstraintNotMet as error:
-        raise exception.ObjectActionError(
-            action='bury', reason='a compute has the server') from error
+    row = real_cell.find(context, attempt.uuid, cell)
+    if row is not None and row.is_on_host:
+        raise real_cell.on_host()
     return True
+
+
+def _leave_cell(
+    context: ty.Any, cctxt: ty.Any, attempt: Attempt, cell: ty.Any,
+    home: ty.Any,
+) -> bool:
+    """Take a server that was handed over out of the real cell.
+
+    The mapping goes first: whoever else is at work on the server looks at it
+    before he removes anything.
+
+    :returns: False if the owner deleted it, or somebody else has moved it.
+    """
+    uuid = attempt.uuid
+    if not attempt.remapped:
+        if not switch.remap(context, uuid, cell.id, home.id):
+            clear(context, uuid)
+            return False
+        attempt.remapped = True
+    with _back_to(context, attempt, cell, home):
+        attempt.left_cell = grave.is_there(cctxt, uuid) and (
+            real_cell.remove(context, uuid, cell, attempt.row_id)
+            or real_cell.find(context, uuid, cell) is None)
+    if not attempt.left_cell and is_deleted(context, attempt, cell):
+        # Only its owner can have deleted it there.
+        remove_grave(context, uuid)
+    return attempt.left_cell
+
+
+@contextlib.contextmanager
+def _back_to(
+    context: ty.Any, attempt: Attempt, cell: ty.Any, home: ty.Any
+) -> ty.Iterator[None]:
+    """Map a server to the real cell again, unless it has left it."""
+    stays = False  # if a database fails, nobody knows: it is tried again
+    try:
+        yield
+        stays = not attempt.left_cell
+    except exception.ObjectActionError:
+        stays = True
+        raise
+    finally:
+        if stays:
+            switch.remap(context, attempt.uuid, home.id, cell.id)
+            attempt.remapped = False
 
 
 def clear(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0 of a server that its owner deleted."""
-    if switch.is_abandoned(context, instance_uuid):
-        remove_grave(context, instance_uuid)
+    def abandoned() -> bool:
+        return switch.is_abandoned(context, instance_uuid)
+
+    if abandoned():
+        grave.remove(
+            cells.targeted(context, cells.cell0(context)), instance_uuid,
+            abandoned)
 
 
 def remove_grave(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0."""
     grave.remove(
         cells.targeted(context, cells.cell0(context)), instance_uuid)
-
-
-def _keep_changes(context: ty.Any, cctxt: ty.Any, attempt: Attempt) -> None:
-    """Give the row in cell0 what was accepted since it was hidden."""
-    try:
-        last = objects.BuildRequest.get_by_instance_uuid(
-            context, attempt.uuid).instance
-    except exception.BuildRequestNotFound:
-        last = attempt.build_request.instance
-    instance = objects.Instance.get_by_uuid(
-        cctxt, attempt.uuid, expected_attrs=snapshot.LOADED)
-    if attempt.mark.accepted:
-        _keep_asked(instance, last, attempt.mark.changed)
-        _keep_root(cctxt, attempt)
-    watched.update(instance, watched.changes(
-        attempt.mark.asked, attempt.last_state or watched.state(last)))
-    if instance.obj_what_changed():
-        instance.save()
-
-
-def _keep_asked(
-    instance: ty.Any, last: ty.Any, changed: list[str]
-) -> None:
-    """Give the instance what the rebuild request changed."""
-    for field in changed:
-        if field != 'system_metadata':
-            setattr(instance, field, getattr(last, field))
-    if 'system_metadata' in changed:
-        instance.system_metadata = _merged(
-            instance.system_metadata, last.system_metadata)
-
-
-def _keep_root(cctxt: ty.Any, attempt: Attempt) -> None:
-    """Have a root volume that is still to be made come from the new image."""
-    asked = attempt.build_request.block_device_mappings.root_bdm()
-    if asked is None or asked.volume_id or not asked.is_volume:
-        return
-    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
-        cctxt, attempt.uuid)
-    for bdm in bdms:
-        if bdm.uuid == asked.uuid and bdm.image_id != asked.image_id:
-            bdm.source_type = asked.source_type
-            bdm.image_id = asked.image_id
-            bdm.snapshot_id = asked.snapshot_id
-            bdm.save()
-
-
-def _merged(
-    old: dict[str, ty.Any], new: dict[str, ty.Any]
-) -> dict[str, ty.Any]:
-    """Return system metadata with the image properties of the new one."""
-    merged = {key: value for key, value in old.items()
-              if not key.startswith('image_')}
-    merged.update((key, value) for key, value in new.items()
-                  if key.startswith('image_'))
-    return merged
-
-
-def _state_in_cell0(
-    context: ty.Any, instance_uuid: str
-) -> dict[str, ty.Any] | None:
-    """Return what is watched; None if the owner deleted the server."""
-    try:
-        buried = snapshot.read(context, instance_uuid)
-    except exception.InstanceNotFound:
-        return None
-    if buried.instance.task_state is not None:
-        raise exceptions.LostRace(
-            f'the server is {buried.instance.task_state} in cell0')
-    return watched.state(buried.instance, buried.bdms, buried.instance.tags)
-
-
-def _apply_late(
-    context: ty.Any, instance: ty.Any, bdms: ty.Any, late: dict[str, ty.Any]
-) -> None:
-    try:
-        watched.apply(context, instance, bdms, late)
-    except exception.InstanceNotFound:
-        LOG.info('The server was deleted before a late change reached it.',
-                 instance=instance)

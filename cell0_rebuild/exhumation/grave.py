@@ -28,6 +28,7 @@ from nova import exception
 from nova import objects
 from oslo_db import api as oslo_db_api
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import watched
 
@@ -64,12 +65,33 @@ def _hidden(value: bool) -> dict[str, ty.Any]:
 
 @_retry
 @main_db_api.pick_context_manager_writer
-def remove(context: ty.Any, instance_uuid: str) -> None:
+def remove(
+    context: ty.Any, instance_uuid: str,
+    still: ty.Callable[[], bool] = lambda: True,
+) -> None:
     """Delete the row and all that belongs to it, for good.
 
     A row that its owner deleted stays as Nova's delete left it.
+
+    :param still: whether it is to be deleted; asked while the row is locked.
     """
-    _remove(context, instance_uuid)
+    if _lock(context, instance_uuid) and still():
+        _remove(context, instance_uuid)
+
+
+@_retry
+@main_db_api.pick_context_manager_writer
+def is_there(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether there is a row, also one that the owner deleted.
+
+    Waits until nobody works on it who would delete it.
+    """
+    return _lock(context, instance_uuid)
+
+
+def _lock(context: ty.Any, instance_uuid: str) -> bool:
+    return context.session.query(models.Instance.id).filter_by(
+        uuid=instance_uuid).with_for_update().first() is not None
 
 
 def _remove(context: ty.Any, instance_uuid: str) -> None:
@@ -78,6 +100,23 @@ def _remove(context: ty.Any, instance_uuid: str) -> None:
             context, instance_uuid, hard_delete=True,
             constraint=main_db_api.constraint(
                 host=main_db_api.equal_any(None)))
+
+
+def state(
+    context: ty.Any, instance_uuid: str
+) -> dict[str, ty.Any] | None:
+    """Return what is watched; None if the owner deleted the server.
+
+    :raises LostRace: if somebody works on it in cell0.
+    """
+    try:
+        buried = snapshot.read(context, instance_uuid)
+    except exception.InstanceNotFound:
+        return None
+    if buried.instance.task_state is not None:
+        raise exceptions.LostRace(
+            f'the server is {buried.instance.task_state} in cell0')
+    return watched.state(buried.instance, buried.bdms, buried.instance.tags)
 
 
 def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
@@ -93,7 +132,7 @@ def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
 @main_db_api.pick_context_manager_writer
 def close(
     context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],
-    carry_over: ty.Callable[[dict[str, ty.Any]], None],
+    carry_over: ty.Callable[[dict[str, ty.Any]], bool],
 ) -> None:
     """Carry over what was changed lately and delete the row.
 
@@ -102,14 +141,14 @@ def close(
 
     :param context: targeted at cell0.
     :param baseline: what was :mod:`watched` when the server was read.
-    :param carry_over: is called with the late changes.
+    :param carry_over: is called with the late changes; the row stays if it
+        returns False.
     """
-    context.session.query(models.Instance).filter_by(
-        uuid=instance_uuid).with_for_update().first()
+    _lock(context, instance_uuid)
     try:
         buried = snapshot.read(context, instance_uuid)
     except exception.InstanceNotFound:
         return
     now = watched.state(buried.instance, buried.bdms, buried.instance.tags)
-    carry_over(watched.changes(baseline, now))
-    _remove(context, instance_uuid)
+    if carry_over(watched.changes(baseline, now)):
+        _remove(context, instance_uuid)

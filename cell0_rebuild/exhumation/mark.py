@@ -38,6 +38,7 @@ class Mark:
     :param changed: the instance fields that the rebuild request changed.
     :param baseline: what was :mod:`watched` in cell0 when it was read.
     :param asked: the same as the rebuild request wants it.
+    :param mapped_at: when the instance mapping was written last, before.
     :param taken_by: the host of the conductor that works on it.
     :param accepted: the changes are made: if the attempt fails, they stay.
     """
@@ -46,6 +47,7 @@ class Mark:
     changed: list[str]
     baseline: dict[str, ty.Any]
     asked: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+    mapped_at: str | None = None
     taken_by: str | None = None
     accepted: bool = False
 

@@ -20,6 +20,8 @@ so the rows are changed here.
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import typing as ty
 
 from nova.db.api import api as api_db_api
@@ -28,9 +30,11 @@ from nova import objects
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
+from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from cell0_rebuild import exceptions
+from cell0_rebuild import objects as our_objects
 from cell0_rebuild.exhumation import mark
 
 _retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
@@ -142,6 +146,34 @@ def _save_changes(context: ty.Any, spec: ty.Any) -> None:
 
 @_retry
 @api_db_api.context_manager.writer
+def seize(
+    context: ty.Any, instance_uuid: str, before: datetime.datetime, who: str
+) -> ty.Any:
+    """Take an attempt from whoever has it, who finds himself stale then.
+
+    :param before: only if nobody has refreshed it since.
+    :returns: the build request with a new generation; None if there is none
+        of ours that is so old.
+    """
+    row = context.session.query(api_models.BuildRequest).filter_by(
+        instance_uuid=instance_uuid).with_for_update().first()
+    if row is None or row.updated_at is None or row.updated_at >= before:
+        return None
+    age, build_request = row.updated_at, _build_request(context, row)
+    found = mark.of(build_request.instance)
+    if found is None:
+        return None
+    found.generation = uuidutils.generate_uuid()
+    found.taken_by = who
+    found.put_on(build_request.instance)
+    build_request.save()
+    # It stays old, for the next try if this one ends halfway.
+    row.update({'updated_at': age})
+    return build_request
+
+
+@_retry
+@api_db_api.context_manager.writer
 def refresh(
     context: ty.Any, instance_uuid: str, generation: str,
     cell_id: int | None = None,
@@ -174,15 +206,19 @@ def into_cell(
 
 @_retry
 @api_db_api.context_manager.writer
-def end(context: ty.Any, instance_uuid: str, generation: str) -> ty.Any:
+def end(
+    context: ty.Any, instance_uuid: str, generation: str, last: mark.Mark
+) -> ty.Any:
     """Delete the build request of an attempt.
 
+    :param last: the mark, which stays with what is kept of the server.
     :returns: the build request as it was at last; None if it was gone.
     """
     row = _locked_row(context, instance_uuid, generation)
     if row is None:
         return None
     build_request = _build_request(context, row)
+    our_objects.keep_mark(context, instance_uuid, dataclasses.asdict(last))
     context.session.delete(row)
     return build_request
 
@@ -191,53 +227,95 @@ def end(context: ty.Any, instance_uuid: str, generation: str) -> ty.Any:
 @api_db_api.context_manager.writer
 def to_cell0(
     context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
-    cell_id: int | None = None,
+    cell_id: int | None = None, **columns: ty.Any,
 ) -> bool:
-    """Move the server of an attempt back to cell0.
+    """Move the server of an attempt from its build request back to cell0.
 
     :param cell_id: the real cell that the server may have reached.
+    :param columns: what else is set in the row of its mapping.
     :returns: False if the server was deleted, or moved by somebody else.
     """
     row = _locked_row(context, instance_uuid, generation)
-    if row is not None:
-        context.session.delete(row)
-        if _set_cell(context, instance_uuid, None, cell0_id):
-            return True
-    return cell_id is not None and _set_cell(
-        context, instance_uuid, cell_id, cell0_id)
+    if row is None:
+        return False
+    context.session.delete(row)
+    return _set_cell(
+        context, instance_uuid, None, cell0_id, **columns) or (
+        cell_id is not None and _set_cell(
+            context, instance_uuid, cell_id, cell0_id))
+
+
+@_retry
+@api_db_api.context_manager.writer
+def remap(
+    context: ty.Any, instance_uuid: str, old: int | None, new: int | None
+) -> bool:
+    """Map a server to another cell.
+
+    :returns: False if it is not mapped to the old one, or is deleted.
+    """
+    return _set_cell(context, instance_uuid, old, new)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a server is.
+
+    :param cell_id: the cell that it is mapped to.
+    :param deleted: its owner deleted it.
+    :param build_request_id: its build request, of whatever origin.
+    :param touched: when the mapping was written last.
+    """
+
+    cell_id: int | None
+    deleted: bool
+    build_request_id: int | None
+    touched: datetime.datetime
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the owner deleted it on its way."""
+        return self.build_request_id is None and (
+            self.cell_id is None or self.deleted)
 
 
 @api_db_api.context_manager.reader
-def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
-    """Tell whether the owner deleted a server that was on its way.
-
-    Nova deletes the build request first and marks the mapping at the end.
-    """
+def place(context: ty.Any, instance_uuid: str) -> Place | None:
+    """Return where a server is; None if nobody knows it any more."""
     mapping, build_request = (
         api_models.InstanceMapping, api_models.BuildRequest)
     # One statement, so that a move in between cannot be half seen.
     row = context.session.query(
         mapping.cell_id, mapping.queued_for_delete, build_request.id,
+        mapping.created_at, mapping.updated_at,
     ).outerjoin(
         build_request, build_request.instance_uuid == mapping.instance_uuid,
     ).filter(mapping.instance_uuid == instance_uuid).first()
     if row is None:
-        return True
-    cell_id, deleted, build_request_id = row
-    return build_request_id is None and (cell_id is None or bool(deleted))
+        return None
+    cell_id, deleted, build_request_id, created, updated = row
+    return Place(cell_id, bool(deleted), build_request_id, updated or created)
+
+
+def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether the owner deleted a server that was on its way.
+
+    Nova deletes the build request first and marks the mapping at the end.
+    """
+    found = place(context, instance_uuid)
+    return found is None or found.is_abandoned
 
 
 def _set_cell(
-    context: ty.Any, instance_uuid: str, old: int | None, new: int | None
+    context: ty.Any, instance_uuid: str, old: int | None, new: int | None,
+    **columns: ty.Any,
 ) -> bool:
     mapping = api_models.InstanceMapping
     deleted = mapping.queued_for_delete
     rows: int = context.session.query(mapping).filter_by(
         instance_uuid=instance_uuid, cell_id=old,
     ).filter(sa.or_(deleted.is_(None), deleted.is_(False))).update(
-        # A move that is taken back leaves no trace.
-        {'cell_id': new, 'updated_at': mapping.updated_at},
-        synchronize_session=False)
+        {'cell_id': new, **columns}, synchronize_session=False)
     return rows == 1
 
 

@@ -80,7 +80,8 @@ class Cell0RebuildMixin:
     def buried_again(self, server):
         """Wait until the server is in cell0 again, complete."""
         self._wait_for_assert(lambda: self.assertEqual(
-            'cell0', databases.cell_of(server['id'])),
+            ('cell0', [False]),
+            (databases.cell_of(server['id']), databases.hidden(server['id']))),
             max_retries=60, sleep=0.1)
         return self._wait_for_state_change(server, 'ERROR')
 
@@ -148,6 +149,10 @@ class Interception(fixtures.Fixture):
             self._call('after', *args, **kwargs)
             return result
         self.useFixture(fixtures.MonkeyPatch(self._name, intercepted))
+
+    def waiting(self):
+        """Return when the hooks are to be called that were not yet."""
+        return [when for when, hook in self._hooks.items() if hook]
 
     def _call(self, when, *args, **kwargs):
         hook, self._hooks[when] = self._hooks[when], None

@@ -83,3 +83,16 @@ def spec_of(server_id):
     """Return the RequestSpec of a server as it is stored."""
     return objects.RequestSpec.get_by_instance_uuid(
         nova_context.get_admin_context(), server_id)
+
+
+def hidden(server_id):
+    """Return whether the row in cell0 is hidden, as a list of its rows."""
+    return [bool(row['hidden']) for row in dump()['cell0']['instances']
+            if row['uuid'] == server_id]
+
+
+def in_cell0(server_id):
+    """Return the instance in cell0, as a request that read it has it."""
+    context = nova_context.get_admin_context()
+    return objects.Instance.get_by_uuid(
+        cells.targeted(context, cells.cell0(context)), server_id)

@@ -1,0 +1,90 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a rebuild request, and its owner since, have changed on a server.
+
+A server that goes back to cell0 keeps it.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import watched
+
+if ty.TYPE_CHECKING:
+    from cell0_rebuild.exhumation import attempt as attempts
+
+
+def keep_changes(
+    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt
+) -> None:
+    """Give the row in cell0 what was accepted since it was hidden.
+
+    :param cctxt: targeted at cell0.
+    """
+    try:
+        last = objects.BuildRequest.get_by_instance_uuid(
+            context, attempt.uuid).instance
+    except exception.BuildRequestNotFound:
+        last = attempt.build_request.instance
+    instance = objects.Instance.get_by_uuid(
+        cctxt, attempt.uuid, expected_attrs=snapshot.LOADED)
+    if attempt.mark.accepted:
+        _keep_asked(instance, last, attempt.mark.changed)
+        _keep_root(cctxt, attempt)
+    watched.update(instance, watched.changes(
+        attempt.mark.asked, attempt.last_state or watched.state(last)))
+    if instance.obj_what_changed():
+        instance.save()
+
+
+def _keep_asked(
+    instance: ty.Any, last: ty.Any, changed: list[str]
+) -> None:
+    """Give the instance what the rebuild request changed."""
+    for field in changed:
+        if field != 'system_metadata':
+            setattr(instance, field, getattr(last, field))
+    if 'system_metadata' in changed:
+        instance.system_metadata = _merged(
+            instance.system_metadata, last.system_metadata)
+
+
+def _keep_root(cctxt: ty.Any, attempt: attempts.Attempt) -> None:
+    """Have a root volume that is still to be made come from the new image."""
+    asked = attempt.build_request.block_device_mappings.root_bdm()
+    if asked is None or asked.volume_id or not asked.is_volume:
+        return
+    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
+        cctxt, attempt.uuid)
+    for bdm in bdms:
+        if bdm.uuid == asked.uuid and bdm.image_id != asked.image_id:
+            bdm.source_type = asked.source_type
+            bdm.image_id = asked.image_id
+            bdm.snapshot_id = asked.snapshot_id
+            bdm.save()
+
+
+def _merged(
+    old: dict[str, ty.Any], new: dict[str, ty.Any]
+) -> dict[str, ty.Any]:
+    """Return system metadata with the image properties of the new one."""
+    merged = {key: value for key, value in old.items()
+              if not key.startswith('image_')}
+    merged.update((key, value) for key, value in new.items()
+                  if key.startswith('image_'))
+    return merged

@@ -1,0 +1,108 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The row that Nova creates in a real cell for a server on its way.
+
+Its ID tells it from a row that another attempt has created there for the
+same server.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as ty
+
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import exception
+
+from cell0_rebuild.exhumation import cells
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What must be known of a server's row.
+
+    :param deleted: its owner deleted it; the row stays until it is archived.
+    :param touched: when it was written last.
+    """
+
+    id: int
+    deleted: bool
+    hidden: bool
+    host: str | None
+    launched: bool
+    touched: datetime.datetime
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether a compute has, or had, the server."""
+        return self.host is not None or self.launched
+
+
+@main_db_api.pick_context_manager_reader
+def _find(context: ty.Any, instance_uuid: str) -> Row | None:
+    # The row of a deleted server counts as well.
+    row = context.session.query(
+        models.Instance.id, models.Instance.deleted, models.Instance.hidden,
+        models.Instance.host, models.Instance.launched_at,
+        models.Instance.created_at, models.Instance.updated_at,
+    ).filter_by(uuid=instance_uuid).first()
+    if row is None:
+        return None
+    return Row(row.id, bool(row.deleted), bool(row.hidden), row.host,
+               row.launched_at is not None, row.updated_at or row.created_at)
+
+
+def find(context: ty.Any, instance_uuid: str, cell: ty.Any) -> Row | None:
+    """Return the row of a server in a cell."""
+    found: Row | None = _find(cells.targeted(context, cell), instance_uuid)
+    return found
+
+
+def remove(
+    context: ty.Any, instance_uuid: str, cell: ty.Any,
+    row_id: int | None = None,
+) -> bool:
+    """Delete a server that never got a host from a real cell, for good.
+
+    A soft-deleted row would let ``nova-manage db archive_deleted_rows``
+    remove the mapping and the RequestSpec of the server.
+
+    :param row_id: only this row.
+    :returns: False if it was not there.
+    :raises ObjectActionError: if it has a host.
+    """
+    conditions = {'host': main_db_api.equal_any(None)}
+    if row_id is not None:
+        conditions['id'] = main_db_api.equal_any(row_id)
+    try:
+        # Not Instance.destroy: it looks at the host that it has read.
+        main_db_api.instance_destroy(
+            cells.targeted(context, cell), instance_uuid, hard_delete=True,
+            constraint=main_db_api.constraint(**conditions))
+    except exception.InstanceNotFound:
+        return False
+    except exception.ConstraintNotMet as error:
+        row = find(context, instance_uuid, cell)
+        if row_id is not None and row is not None and row.id != row_id:
+            return False
+        raise on_host() from error
+    return True
+
+
+def on_host() -> Exception:
+    """Return what is raised for a server that a compute has."""
+    error: Exception = exception.ObjectActionError(
+        action='bury', reason='a compute has the server')
+    return error
