@@ -40,3 +40,7 @@ class LostRace(Exception):
 
 class NoConductor(Exception):
     """No nova-conductor that can rebuild buried servers answered."""
+
+
+class NoPlacement(Exception):
+    """Placement does not answer, or refuses."""

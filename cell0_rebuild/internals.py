@@ -228,3 +228,21 @@ CHECKS = (
         'context, project_id, request_spec, min_count, max_count, '
         'enforcer=None, delta_updates=None', 'called'),
 )
+
+# Called by cell0-rebuild-manage.
+
+RECOVERY = (
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.get_allocs_for_consumer',
+        'self, context, consumer', 'called: finds leftovers'),
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.put_allocations',
+        'self, context, consumer_uuid, payload',
+        'called: deletes leftovers, unless they have changed'),
+    patching.Target(
+        'nova.compute.utils', 'add_instance_fault_from_exc',
+        'context, instance, fault, exc_info=None, fault_message=None',
+        'called: says what to do'),
+)

@@ -1,0 +1,197 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""``cell0-rebuild-manage``: mends what a crash left of a rebuild.
+
+Nova is imported only in :func:`main`: importing it must wait until Nova has
+set up the concurrency of this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections.abc
+import datetime
+import itertools
+import json
+import sys
+import traceback
+import typing as ty
+import uuid
+
+from oslo_config import cfg
+import prettytable
+
+if ty.TYPE_CHECKING:
+    from cell0_rebuild.exhumation import recovery
+
+AGE = 3600
+
+# Rows of a table: it must not grow with what is found.
+ROWS = 500
+
+MENDED, NOT_MENDED, FOUND, UNEXPECTED = 0, 1, 3, 255
+
+_EXIT_CODES = (
+    'Exit codes: 0, there was nothing to do or all was mended; 1, something '
+    'could not be mended; 2, the arguments are invalid; 3, --dry-run has '
+    'found something; 255, an unexpected error.')
+
+
+def _server(text: str) -> str:
+    return str(uuid.UUID(text))
+
+
+def _seconds(text: str) -> int:
+    seconds = int(text)
+    if seconds < 0:
+        raise ValueError
+    return seconds
+
+
+def add_parsers(subparsers: ty.Any) -> None:
+    """Add the commands to a parser."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        'recover', epilog=_EXIT_CODES,
+        help='Mend servers that a crash left in the middle of a rebuild.',
+        description='Mend servers that a crash of a nova-api, a '
+                    'nova-conductor, the broker or a database left in the '
+                    'middle of a rebuild from cell0. A server that no '
+                    'compute has is buried again, one that a compute has is '
+                    'finished.')
+    parser.add_argument(
+        '--server', action='append', type=_server, metavar='UUID',
+        help='Look at this server only; can be given more than once.')
+    parser.add_argument(
+        '--older-than', type=_seconds, default=AGE, metavar='SECONDS',
+        help='Leave alone what was touched since: it may be in progress. '
+             'Default: %(default)s. Below that, stop all nova-conductors '
+             'first.')
+    parser.add_argument(
+        '--dry-run', action='store_true',
+        help='Only show what would be done.')
+    parser.add_argument(
+        '--format', choices=('table', 'json'), default='table',
+        help='How to show it. Default: %(default)s.')
+
+
+COMMAND = cfg.SubCommandOpt(
+    'command', title='Commands', help='What to do', handler=add_parsers)
+
+
+def recover(options: ty.Any) -> int:
+    """Run ``recover`` and return the exit code.
+
+    :param options: what :func:`add_parsers` has parsed.
+    """
+    from oslo_utils import timeutils
+
+    from cell0_rebuild.exhumation import recovery
+    run = recovery.Recovery(
+        timeutils.utcnow() - datetime.timedelta(seconds=options.older_than))
+    counts = {'found': 0, 'problems': 0}
+
+    def counted() -> collections.abc.Iterator[recovery.Result]:
+        for result in run.run(options.server, options.dry_run):
+            counts['found'] += 1
+            counts['problems'] += result.problem is not None
+            yield result
+
+    show = show_json if options.format == 'json' else show_table
+    show(counted(), 'would be mended' if options.dry_run else 'mended')
+    if run.resources.problem is not None:
+        print('Placement cannot be asked; allocations of buried servers may '
+              f'be left: {run.resources.problem}', file=sys.stderr)
+        return NOT_MENDED
+    if counts['problems']:
+        return NOT_MENDED
+    return FOUND if options.dry_run and counts['found'] else MENDED
+
+
+def show_table(
+    results: collections.abc.Iterator[recovery.Result], done: str
+) -> None:
+    """Print results as tables, a new one every :data:`ROWS` rows.
+
+    :param done: the result of a server without a problem.
+    """
+    empty = True
+    while page := list(itertools.islice(results, ROWS)):
+        empty = False
+        table = prettytable.PrettyTable(
+            ['Server', 'State', 'Action', 'Result'])
+        table.align = 'l'
+        for result in page:
+            table.add_row([result.uuid, result.state, result.action,
+                           result.problem or done])
+        print(table)
+    if empty:
+        print('Nothing to do.')
+
+
+def show_json(
+    results: collections.abc.Iterator[recovery.Result], done: str
+) -> None:
+    """Print results as a JSON list, each as soon as it is there."""
+    separator = '['
+    for result in results:
+        print(separator, json.dumps({
+            'server': result.uuid, 'state': result.state,
+            'action': result.action, 'result': result.problem or done,
+        }), sep='', end='')
+        separator = ',\n '
+    print(']' if separator != '[' else '[]')
+
+
+def main() -> int:
+    """Parse the command line and run the command."""
+    from nova import monkey_patch
+    monkey_patch.patch(backend='threading')
+    try:
+        _configure(sys.argv)
+        return recover(cfg.CONF.command)
+    except Exception:
+        traceback.print_exc()
+        return UNEXPECTED
+
+
+def _configure(argv: list[str]) -> None:
+    from nova import config
+    from nova import objects
+    from nova import rpc
+    from oslo_log import log
+    import oslo_messaging as messaging
+
+    from cell0_rebuild import activation
+    from cell0_rebuild import conf as options
+    from cell0_rebuild import internals
+    from cell0_rebuild import patching
+    cfg.CONF.register_cli_opt(COMMAND)
+    config.parse_args(argv, init_rpc=False)
+    # A broker that is down must not hold up the recovery, for nobody would
+    # give up a notification.
+    messaging.get_notification_transport(cfg.CONF)
+    cfg.CONF.set_override(
+        'driver', ['noop'], group='oslo_messaging_notifications')
+    rpc.init(cfg.CONF)
+    log.setup(cfg.CONF, 'nova')
+    objects.register_all()
+    options.register(cfg.CONF)
+    activation.check_nova(cfg.CONF)
+    activation.load(('objects',)).install_now()
+    patching.PatchSet(
+        patching.Reliance(target) for target in (
+            *internals.MOVES, *internals.RECOVERY)).check()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,272 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Mend what a crash of nova-api, a conductor, the broker or a database left.
+
+See :mod:`stuck` for the states. A server that no compute has goes back to
+cell0, one that a compute has is finished.
+
+It is safe beside rebuilds in progress. These refresh what their age is told
+by at every step, so they are too young to be touched. A conductor that comes
+back to life later finds itself stale: its build request has another
+generation or is gone, its row in the real cell is gone, and the mapping is
+another. That is why the mapping, or the generation, always goes first.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import typing as ty
+
+from nova.compute import instance_actions
+from nova.compute import utils as compute_utils
+from nova.compute import vm_states
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import candidates
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import resources
+from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import stuck
+from cell0_rebuild.exhumation import switch
+from cell0_rebuild.exhumation import watched
+from cell0_rebuild import objects as our_objects
+
+LOG = logging.getLogger(__name__)
+
+EVENT = 'cell0_rebuild_recover'
+
+_ACTIONS = {
+    stuck.State.ON_ITS_WAY: 'bury again',
+    stuck.State.NOT_BUILT: 'bury again',
+    stuck.State.HIDDEN: 'bury again',
+    stuck.State.BUILT: 'finish',
+    stuck.State.DELETED: 'remove row in cell0',
+    stuck.State.LEFTOVERS: 'remove leftovers',
+}
+
+
+class RebuildInterrupted(exception.NovaException):  # type: ignore[misc]
+    """The fault of a server that was recovered."""
+
+    msg_fmt = ('The rebuild was interrupted; the server was recovered by '
+               'cell0-rebuild-manage. Rebuild it again.')
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What was found and done.
+
+    :param problem: why it could not be done, or not all of it.
+    """
+
+    uuid: str
+    state: str
+    action: str
+    problem: str | None = None
+
+
+class Recovery:
+    """Finds and mends.
+
+    :ivar resources: tells after a run whether Placement could be asked.
+    """
+
+    def __init__(self, before: datetime.datetime) -> None:
+        """:param before: what was touched since is in progress."""
+        self._before = before
+        self._context = nova_context.get_admin_context()
+        self.resources = resources.Resources(self._context)
+        self._finder = stuck.Finder(
+            self._context, before, self.resources.are_there)
+
+    def run(
+        self, uuids: collections.abc.Iterable[str] | None = None,
+        dry_run: bool = False,
+    ) -> collections.abc.Iterator[Result]:
+        """Find servers that are stuck, and mend each.
+
+        :param uuids: look at these, not at all.
+        :param dry_run: change nothing.
+        """
+        if uuids is None:
+            uuids = candidates.find(self._context, self._before)
+        # A server may be found for more than one reason.
+        reported = set()
+        for uuid in uuids:
+            if uuid not in reported and (
+                    result := self._one(uuid, dry_run)) is not None:
+                reported.add(uuid)
+                yield result
+
+    def _one(self, uuid: str, dry_run: bool) -> Result | None:
+        try:
+            found = self._finder.look(uuid)
+        except Exception as error:
+            LOG.exception('The server cannot be looked at.',
+                          instance_uuid=uuid)
+            return Result(uuid, 'unknown', 'none', _text(error))
+        if found is None:
+            return None
+        problem = None
+        if not dry_run:
+            try:
+                self._mend(found)
+            except exceptions.NoPlacement as error:
+                problem = f'its allocations are left: {error}'
+            except Exception as error:
+                LOG.exception('The server could not be recovered.',
+                              instance_uuid=uuid)
+                problem = _text(error)
+        return Result(
+            uuid, found.state.value, _ACTIONS[found.state], problem)
+
+    def _mend(self, found: stuck.Stuck) -> None:
+        # A request ID of its own, which tells its event.
+        context = nova_context.get_admin_context()
+        if found.state is stuck.State.BUILT:
+            _finish(context, found)
+            return
+        if found.state is stuck.State.DELETED:
+            _clear(context, found)
+            return
+        if found.state is stuck.State.ON_ITS_WAY:
+            buried = _bury_on_its_way(context, found, self._before)
+        elif found.state is stuck.State.LEFTOVERS:
+            buried = True
+        else:
+            buried = _bury_handed_over(context, found)
+        if buried:
+            _remove_traces(context, found)
+            self.resources.release(
+                found.uuid, lambda: _is_buried(context, found.uuid))
+
+
+def _bury_on_its_way(
+    context: ty.Any, found: stuck.Stuck, before: datetime.datetime
+) -> bool:
+    for trace in found.traces:
+        if trace.row.is_on_host:
+            raise real_cell.on_host()
+    build_request = switch.seize(context, found.uuid, before, EVENT)
+    if build_request is None:
+        return False
+    the_mark = mark.of(build_request.instance)
+    assert the_mark is not None
+    mark.take_off(build_request.instance)
+    return attempts.bury_again(
+        context, attempts.Attempt(build_request, the_mark), found.cell,
+        _recorder(found.uuid))
+
+
+def _bury_handed_over(context: ty.Any, found: stuck.Stuck) -> bool:
+    attempt = _attempt(context, found)
+    attempt.remapped = found.state is stuck.State.HIDDEN
+    cell = found.cell
+    if attempt.remapped:
+        attempt.left_cell = not found.traces
+        cell = found.traces[0].cell if found.traces else None
+    return attempts.bury_again(
+        context, attempt, cell, _recorder(found.uuid))
+
+
+def _attempt(context: ty.Any, found: stuck.Stuck) -> attempts.Attempt:
+    """Return the attempt as the conductor had it after the hand-over."""
+    row_id = None
+    if found.traces:
+        trace = found.traces[0]
+        row_id, where = trace.row.id, trace.cell
+    else:
+        where = cells.cell0(context)
+    there = snapshot.read(cells.targeted(context, where), found.uuid)
+    the_mark = _kept_mark(context, found.uuid)
+    # The row in cell0 has all that was changed, or never got it.
+    the_mark.accepted = the_mark.accepted and bool(found.traces)
+    return attempts.Attempt(
+        objects.BuildRequest(
+            instance_uuid=found.uuid, instance=there.instance,
+            block_device_mappings=there.bdms),
+        the_mark, last_state=watched.state(there.instance), row_id=row_id)
+
+
+def _kept_mark(context: ty.Any, uuid: str) -> mark.Mark:
+    kept = our_objects.kept_mark(context, uuid)
+    return mark.Mark(**kept) if kept else mark.Mark('', [], {})
+
+
+def _finish(context: ty.Any, found: stuck.Stuck) -> None:
+    [row_id] = [trace.row.id for trace in found.traces
+                if trace.cell.id == found.cell.id]
+    # It was being taken back when a compute took it.
+    switch.remap(
+        context, found.uuid, cells.cell0(context).id, found.cell.id)
+    attempts.finish(context, attempts.Attempt(
+        objects.BuildRequest(instance_uuid=found.uuid),
+        _kept_mark(context, found.uuid), last_state={}, row_id=row_id),
+        found.cell)
+
+
+def _clear(context: ty.Any, found: stuck.Stuck) -> None:
+    _remove_traces(context, found)
+    if found.cell is None:
+        attempts.clear(context, found.uuid)
+    else:
+        attempts.remove_grave(context, found.uuid)
+
+
+def _remove_traces(context: ty.Any, found: stuck.Stuck) -> None:
+    """Remove the rows in real cells that no compute has."""
+    for trace in found.traces:
+        real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
+
+
+def _is_buried(context: ty.Any, uuid: str) -> bool:
+    place = switch.place(context, uuid)
+    return (place is not None and place.build_request_id is None
+            and place.cell_id == cells.cell0(context).id)
+
+
+def _recorder(uuid: str) -> ty.Callable[[ty.Any], None]:
+    def record(cctxt: ty.Any) -> None:
+        try:
+            # Without a traceback the event would be a success.
+            raise RebuildInterrupted()
+        except RebuildInterrupted as caught:
+            error = caught
+        instance = objects.Instance.get_by_uuid(
+            cctxt, uuid, expected_attrs=[])
+        objects.InstanceAction.action_start(
+            cctxt, uuid, instance_actions.REBUILD, want_result=False)
+        objects.InstanceActionEvent.event_start(
+            cctxt, uuid, EVENT, want_result=False, host=cfg.CONF.host)
+        objects.InstanceActionEvent.event_finish_with_failure(
+            cctxt, uuid, EVENT, exc_val=error, exc_tb=error.__traceback__,
+            want_result=False)
+        instance.vm_state = vm_states.ERROR
+        instance.task_state = None
+        instance.save()
+        compute_utils.add_instance_fault_from_exc(cctxt, instance, error)
+    return record
+
+
+def _text(error: Exception) -> str:
+    return f'{type(error).__name__}: {error}'

@@ -1,0 +1,187 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The states in which a crash can leave a server, and how each is told.
+
+================ ============ ========= ======== ===========================
+State            build        mapping   row in   what had crashed
+                 request               cell0
+================ ============ ========= ======== ===========================
+on its way       ours         any       any      nova-api after it had moved
+                                                 the server, or a conductor
+                                                 at any time before the
+                                                 hand-over, or while it
+                                                 buried the server again
+not built        none         real cell hidden   a conductor after the
+                                                 hand-over; no compute has
+                                                 the server
+built            none         real cell any      a conductor before it had
+                                                 cleared up; a compute has
+                                                 the server
+hidden           none         cell0     hidden   whoever took it back there
+deleted          none         none, or  hidden   nova-api, in a delete
+                              deleted
+leftovers        none         cell0     shown    a conductor after it had
+                                                 buried the server again: a
+                                                 row in a real cell, or
+                                                 resources in Placement
+================ ============ ========= ======== ===========================
+
+*Real cell* with no row there counts as not built, unless nothing is in cell0
+either. Build requests without our mark are those of creates, and a hidden row
+in a real cell is that of a resize: both are never looked at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import typing as ty
+
+from nova import exception
+from nova import objects
+from oslo_utils import timeutils
+
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import switch
+from cell0_rebuild import objects as our_objects
+
+
+class State(enum.Enum):
+    """A state that a crash has left."""
+
+    ON_ITS_WAY = 'on its way'
+    NOT_BUILT = 'not built'
+    BUILT = 'built'
+    HIDDEN = 'hidden'
+    DELETED = 'deleted'
+    LEFTOVERS = 'leftovers'
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """A row of the server in a real cell."""
+
+    cell: ty.Any
+    row: real_cell.Row
+
+
+@dataclasses.dataclass(frozen=True)
+class Stuck:
+    """A server that a crash has left halfway.
+
+    :param traces: its rows in real cells, deleted ones left out.
+    :param cell: the real cell that it is mapped to, if any.
+    """
+
+    uuid: str
+    state: State
+    traces: list[Trace]
+    cell: ty.Any = None
+
+
+class Finder:
+    """Tells what is the matter with a server."""
+
+    def __init__(
+        self, context: ty.Any, before: datetime.datetime,
+        has_resources: ty.Callable[[str], bool],
+    ) -> None:
+        """:param before: what was touched since is in progress.
+
+        :param has_resources: tells whether a server has some in Placement.
+        """
+        self._context = context
+        self._before = before
+        self._has_resources = has_resources
+        self._home = cells.cell0(context)
+        self._cells = [
+            cell for cell in objects.CellMappingList.get_all(context)
+            if not cell.is_cell0()]
+
+    def look(self, uuid: str) -> Stuck | None:
+        """Look at a server; None if there is nothing to do for it."""
+        place = switch.place(self._context, uuid)
+        grave = real_cell.find(self._context, uuid, self._home)
+        if place is not None and place.build_request_id is not None:
+            return Stuck(
+                uuid, State.ON_ITS_WAY, self._traces(uuid),
+                self._cell(place)) if self._is_old_and_ours(uuid) else None
+        if grave is not None and grave.touched >= self._before:
+            return None
+        if grave is not None and grave.deleted:
+            grave = None
+        if place is not None and place.touched >= self._before:
+            return None
+        if place is None or place.is_abandoned:
+            if grave is None or not grave.hidden:
+                return None
+            return Stuck(uuid, State.DELETED, self._traces(uuid))
+        if place.cell_id == self._home.id:
+            return self._in_cell0(uuid, grave)
+        return self._in_real_cell(uuid, grave, self._cell(place))
+
+    def _in_cell0(
+        self, uuid: str, grave: real_cell.Row | None
+    ) -> Stuck | None:
+        if grave is None:
+            return None
+        traces = self._traces(uuid)
+        if grave.hidden:
+            for trace in traces:
+                if trace.row.is_on_host:
+                    return Stuck(uuid, State.BUILT, traces, trace.cell)
+            return Stuck(uuid, State.HIDDEN, traces)
+        if traces or self._has_resources(uuid):
+            return Stuck(uuid, State.LEFTOVERS, traces)
+        return None
+
+    def _in_real_cell(
+        self, uuid: str, grave: real_cell.Row | None, cell: ty.Any
+    ) -> Stuck | None:
+        row = real_cell.find(self._context, uuid, cell)
+        if row is None:
+            return Stuck(
+                uuid, State.NOT_BUILT, [], cell) if grave else None
+        if row.touched >= self._before:
+            return None
+        if row.deleted:
+            return Stuck(uuid, State.DELETED, [], cell) if grave else None
+        traces = [Trace(cell, row)]
+        if grave is None or row.is_on_host:
+            if grave is None and our_objects.kept_mark(
+                    self._context, uuid) is None:
+                return None
+            return Stuck(uuid, State.BUILT, traces, cell)
+        return Stuck(uuid, State.NOT_BUILT, traces, cell)
+
+    def _is_old_and_ours(self, uuid: str) -> bool:
+        try:
+            found = objects.BuildRequest.get_by_instance_uuid(
+                self._context, uuid)
+        except exception.BuildRequestNotFound:
+            return False
+        return (mark.of(found.instance) is not None
+                and timeutils.normalize_time(found.updated_at) < self._before)
+
+    def _traces(self, uuid: str) -> list[Trace]:
+        found = ((cell, real_cell.find(self._context, uuid, cell))
+                 for cell in self._cells)
+        return [Trace(cell, row) for cell, row in found
+                if row is not None and not row.deleted]
+
+    def _cell(self, place: switch.Place) -> ty.Any:
+        return next((cell for cell in self._cells
+                     if cell.id == place.cell_id), None)

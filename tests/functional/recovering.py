@@ -1,0 +1,101 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Crashes at every step of a rebuild, and the command that mends them."""
+
+import argparse
+import contextlib
+import io
+import json
+
+from cell0_rebuild.cmd import manage
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import test_races
+
+# So that what happened just now is old enough.
+AT_ONCE = -5
+
+SCHEDULER = test_races.SCHEDULER
+TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
+HAND_OVER = 'cell0_rebuild.exhumation.attempt.hand_over'
+CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
+FINISH = 'cell0_rebuild.exhumation.attempt.finish'
+FORGET = 'cell0_rebuild.objects.forget'
+SHOW = 'cell0_rebuild.exhumation.grave.show'
+BACK = 'cell0_rebuild.exhumation.switch.to_cell0'
+REMOVE = 'cell0_rebuild.exhumation.real_cell.remove'
+CLEAR = 'cell0_rebuild.exhumation.attempt.clear'
+
+
+class Crash(BaseException):
+    """The end of a process: nothing that it would do comes after it."""
+
+
+def crash(*args, **kwargs):
+    """End the process."""
+    raise Crash
+
+
+def recover(*servers, older_than=AT_ONCE, dry_run=False):
+    """Run the command and return its exit code and {server: finding}."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = manage.recover(argparse.Namespace(
+            server=list(servers) or None, older_than=older_than,
+            dry_run=dry_run, format='json'))
+    return code, {
+        found.pop('server'): found for found in json.loads(output.getvalue())}
+
+
+class RecoverTestCase(test_races.RaceTestCase):
+    """A buried server, a host for it, and a conductor that waits."""
+
+    def setUp(self):
+        super().setUp()
+        self.late = self.useFixture(test_races.HeldMessage())
+
+    def rebuild_until(self, step, before=None, after=None, **body):
+        """Have the server rebuilt, with something happening at a step."""
+        hook = self.useFixture(base.Interception(step, before, after))
+        self.rebuild(self.server, **body)
+        self.late.deliver()
+        self.assertEqual([], hook.waiting())
+
+    def assert_recovered(self, state):
+        """Recover, check that the server is as if freshly buried."""
+        code, found = recover()
+        self.assertEqual((0, {self.server['id']: state}), (code, {
+            server: finding['state'] for server, finding in found.items()}))
+        self.assert_buried()
+        before = databases.dump()
+        self.assertEqual((0, {}), recover())
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def assert_buried(self):
+        """Check that the server is in cell0, and only there."""
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+        found = databases.dump()
+        self.assertEqual([], found['api']['build_requests'])
+        self.assertEqual([], found['cell1']['instances'])
+        self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+
+    def assert_can_be_rebuilt(self):
+        """Rebuild the server for good."""
+        self.late.let_through()
+        self.rebuild(self.server)
+        server = self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+        return server

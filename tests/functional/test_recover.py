@@ -1,0 +1,140 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Every state in which a crash can leave a rebuild, mended."""
+
+import ddt
+
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import recovering
+from tests.functional.recovering import crash
+
+
+def fail(*args, **kwargs):
+    """Fail as a bug or a broker would."""
+    raise RuntimeError('a step failed')
+
+
+@ddt.ddt
+class CrashTest(recovering.RecoverTestCase):
+
+    @ddt.data(
+        ('scheduler', recovering.SCHEDULER, 'before', 'on its way'),
+        ('claim', recovering.SCHEDULER, 'after', 'on its way'),
+        ('row', recovering.TAGS, 'before', 'on its way'),
+        ('hand_over', recovering.HAND_OVER, 'before', 'on its way'),
+        ('cast', recovering.CAST, 'before', 'not built'))
+    @ddt.unpack
+    def test_a_conductor_that_died_at(self, _name, step, when, state):
+        self.rebuild_until(step, **{when: crash})
+        self.assert_recovered(state)
+        self.assert_can_be_rebuilt()
+
+    def test_a_message_that_was_lost_buries_it_again(self):
+        self.rebuild(self.server, name='asked')
+        self.assert_recovered('on its way')
+        server = self.api.get_server(self.server['id'])
+        # No conductor has accepted what was asked for.
+        self.assertEqual(self.server['name'], server['name'])
+        self.assertIn('Rebuild it again', server['fault']['message'])
+        self.assertEqual(
+            [('create', ['Error']), ('rebuild', ['Error'])],
+            self.actions(self.server))
+
+    def test_an_api_that_died_before_it_had_hidden_the_row(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.grave.hide', before=crash))
+        self.assertRaises(recovering.Crash, self.rebuild, self.server)
+        self.assertEqual([False], databases.hidden(self.server['id']))
+        self.assert_recovered('on its way')
+        self.assert_can_be_rebuilt()
+
+    def test_a_conductor_that_died_after_the_cast_is_finished_for(self):
+        self.rebuild_until(recovering.FINISH, before=crash, name='asked')
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self._check_finished()
+
+    def test_a_conductor_that_died_at_the_last_step_is_finished_for(self):
+        self.rebuild_until(recovering.FORGET, before=crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self._check_finished()
+
+    def _check_finished(self):
+        allocations = self._get_allocations_by_server_uuid(self.server['id'])
+        self.assertIsNotNone(databases.spec_of(self.server['id']).kept)
+        code, found = recovering.recover()
+        self.assertEqual((0, 'built'), (code, found[
+            self.server['id']]['state']))
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+        self.assertEqual(
+            allocations,
+            self._get_allocations_by_server_uuid(self.server['id']))
+        self.assertEqual((0, {}), recovering.recover())
+
+    def test_a_change_from_after_the_hand_over_is_carried_over(self):
+        instance = databases.in_cell0(self.server['id'])
+        self.rebuild_until(recovering.FINISH, before=crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        instance.locked = True
+        instance.locked_by = 'admin'
+        instance.save()
+        recovering.recover()
+        self.assertTrue(self.active(self.server)['locked'])
+
+    def test_what_the_request_changed_survives_a_crash_at_the_cast(self):
+        self.rebuild_until(recovering.CAST, before=crash, name='asked')
+        self.assert_recovered('not built')
+        self.assertEqual(
+            'asked', self.api.get_server(self.server['id'])['name'])
+
+    @ddt.data(
+        ('show', recovering.SHOW, 'on its way'),
+        ('back', recovering.BACK, 'on its way'),
+        ('remove', recovering.REMOVE, 'leftovers'))
+    @ddt.unpack
+    def test_a_conductor_that_died_burying_it_again_at(
+            self, _name, step, state):
+        self.useFixture(base.Interception(recovering.TAGS, before=fail))
+        self.rebuild_until(step, before=crash)
+        self.assert_recovered(state)
+        self.assert_can_be_rebuilt()
+
+    @ddt.data(
+        ('remove', recovering.REMOVE), ('show', recovering.SHOW))
+    @ddt.unpack
+    def test_a_conductor_that_died_taking_it_out_of_a_cell_at(
+            self, _name, step):
+        self.useFixture(base.Interception(recovering.CAST, before=fail))
+        self.rebuild_until(step, before=crash)
+        self.assert_recovered('hidden')
+        self.assert_can_be_rebuilt()
+
+    def test_an_api_that_died_in_a_delete_leaves_nothing(self):
+        self.rebuild(self.server)
+        self.useFixture(base.Interception(recovering.CLEAR, before=crash))
+        self.assertRaises(
+            recovering.Crash, self.api.delete_server, self.server['id'])
+        self.assertEqual([True], databases.hidden(self.server['id']))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'deleted'), (code, found[self.server['id']]['state']))
+        self.assert_gone()
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_a_recovered_server_can_be_deleted(self):
+        self.rebuild_until(recovering.TAGS, before=crash)
+        recovering.recover()
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()

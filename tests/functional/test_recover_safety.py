@@ -1,0 +1,215 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the recovery leaves alone, and who may come back to life after it."""
+
+import ddt
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import objects
+
+from cell0_rebuild.exhumation import candidates
+from cell0_rebuild.exhumation import cells
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import recovering
+from tests.functional import test_recover
+
+
+@ddt.ddt
+class WakeUpTest(recovering.RecoverTestCase):
+    """The conductor was not dead, it only took long."""
+
+    STEPS = (
+        ('scheduler', recovering.SCHEDULER, 'before'),
+        ('claim', recovering.SCHEDULER, 'after'),
+        ('map', 'cell0_rebuild.exhumation.switch.into_cell', 'before'),
+        ('hand_over', recovering.HAND_OVER, 'before'),
+        ('end', 'cell0_rebuild.exhumation.switch.end', 'before'),
+    )
+
+    @ddt.data(*STEPS)
+    @ddt.unpack
+    def test_a_conductor_that_wakes_up_at(self, _name, step, when):
+        self.rebuild_until(step, **{when: self._recover})
+        self.assert_buried()
+        self.assert_can_be_rebuilt()
+
+    def test_a_message_to_a_compute_that_comes_late_finds_nothing(self):
+        self.rebuild_until(recovering.CAST, before=self._recover)
+        # The conductor does so before it begins, the compute at the end.
+        deletion = f'DELETE /placement/allocations/{self.server["id"]}'
+        self._wait_for_assert(lambda: self.assertEqual(
+            2, self.stdlog.logger.output.count(deletion)),
+            max_retries=100, sleep=0.1)
+        self.assert_buried()
+
+    @ddt.data(*STEPS)
+    @ddt.unpack
+    def test_it_harms_no_later_rebuild_either_at(self, _name, step, when):
+        def recover_and_rebuild(*args, **kwargs):
+            self._recover()
+            self.late.let_through()
+            self.rebuild(self.server)
+            self.active(self.server)
+        self.rebuild_until(step, **{when: recover_and_rebuild})
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+        self.assertEqual(
+            [self._get_provider_uuid_by_host('host1')],
+            list(self._get_allocations_by_server_uuid(self.server['id'])))
+
+    def test_a_conductor_that_finishes_late_harms_nothing(self):
+        self.rebuild_until(recovering.FINISH, before=self._finish_for_it)
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def _finish_for_it(self, *args, **kwargs):
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self._recover()
+
+    def test_a_cast_that_fails_after_a_recovery_does_not_lose_it(self):
+        def recover_and_fail(*args, **kwargs):
+            self._recover()
+            test_recover.fail()
+        self.rebuild_until(recovering.CAST, before=recover_and_fail)
+        self.assert_buried()
+
+    def test_an_api_that_takes_it_back_late_does_not_lose_it(self):
+        def fail(*args, **kwargs):
+            raise RuntimeError('no conductor')
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', fail)
+        self.useFixture(base.Interception(
+            recovering.SHOW, before=self._recover))
+        self.assert_refused(409, self.server)
+        self.assert_buried()
+
+    def _recover(self, *args, **kwargs):
+        code, found = recovering.recover()
+        self.assertEqual(0, code, found)
+
+
+class LeftAloneTest(recovering.RecoverTestCase):
+
+    def test_a_rebuild_in_progress_is_left_alone(self):
+        seen = []
+
+        def recover(*args, **kwargs):
+            before = databases.dump()
+            seen.append(recovering.recover(older_than=3600))
+            seen.append(databases.differences(before, databases.dump()))
+        for step in (recovering.SCHEDULER, recovering.HAND_OVER):
+            self.useFixture(base.Interception(step, before=recover))
+        self.rebuild_until(recovering.CAST, before=recover)
+        self.active(self.server)
+        self.assertEqual(3 * [(0, {}), []], seen)
+
+    def test_a_create_in_progress_is_left_alone(self):
+        seen = []
+
+        def recover(*args, **kwargs):
+            before = databases.dump()
+            seen.append(recovering.recover())
+            self.assertEqual(
+                [], databases.differences(before, databases.dump()))
+        self.useFixture(base.Interception(
+            recovering.SCHEDULER, before=recover))
+        self._wait_for_state_change(self.api.post_server(
+            {'server': self._build_server(networks='none')}), 'ACTIVE')
+        self.assertEqual([(0, {})], seen)
+
+    def test_other_servers_are_left_alone(self):
+        context = nova_context.get_admin_context()
+        server = self._create_server(networks='none')
+        self._hide(context, server['id'])
+        before = databases.dump()
+        self.assertEqual((0, {}), recovering.recover())
+        self.assertEqual((0, {}), recovering.recover(
+            server['id'], self.server['id']))
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def _hide(self, context, uuid):
+        # As a resize to another cell does.
+        [cell] = [cell for cell in objects.CellMappingList.get_all(context)
+                  if cell.name == 'cell1']
+
+        @main_db_api.pick_context_manager_writer
+        def hide(context):
+            context.session.query(models.Instance).filter_by(
+                uuid=uuid).update({'hidden': True})
+        hide(cells.targeted(context, cell))
+
+    def test_a_dry_run_changes_nothing(self):
+        self.rebuild(self.server)
+        before = databases.dump()
+        code, found = recovering.recover(dry_run=True)
+        self.assertEqual((3, {self.server['id']: {
+            'state': 'on its way', 'action': 'bury again',
+            'result': 'would be mended'}}), (code, found))
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_only_the_servers_that_are_named_are_mended(self):
+        self.computes['host1'].stop()
+        self.api.put_service_force_down(
+            self.computes['host1'].service_ref.uuid, True)
+        other = self.bury()
+        self.rebuild(self.server)
+        self.rebuild(other)
+        self.assertEqual([other['id']], list(
+            recovering.recover(other['id'])[1]))
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.assert_shown_once(other['id'], 'ERROR')
+
+    def test_more_servers_than_a_page_are_all_found(self):
+        self.computes['host1'].stop()
+        self.api.put_service_force_down(
+            self.computes['host1'].service_ref.uuid, True)
+        servers = [self.server, self.bury(), self.bury()]
+        for server in servers:
+            self.rebuild(server)
+        self.useFixture(base.fixtures.MonkeyPatch(
+            'cell0_rebuild.exhumation.candidates.PAGE', 1))
+        self.assertEqual(1, candidates.PAGE)
+        self.assertEqual({server['id'] for server in servers},
+                         set(recovering.recover()[1]))
+
+
+class FailureTest(recovering.RecoverTestCase):
+
+    def test_without_placement_all_but_the_resources_is_mended(self):
+        self.rebuild_until(recovering.TAGS, before=recovering.crash)
+        get = ('nova.scheduler.client.report.SchedulerReportClient.'
+               'get_allocs_for_consumer')
+
+        def be_down(*args, **kwargs):
+            raise ks_exc.ConnectFailure('down')
+        with base.fixtures.MonkeyPatch(get, be_down):
+            code, found = recovering.recover()
+            self.assertEqual(1, code)
+            self.assertIn('its allocations are left: down',
+                          found[self.server['id']]['result'])
+            self.assertEqual((1, {}), recovering.recover())
+        self.assertNotEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        self.assert_recovered('leftovers')
+
+    def test_a_database_that_fails_leaves_it_to_the_next_run(self):
+        self.rebuild(self.server)
+        self.useFixture(base.Interception(
+            recovering.SHOW, before=test_recover.fail))
+        code, found = recovering.recover()
+        self.assertEqual((1, 'RuntimeError: a step failed'), (
+            code, found[self.server['id']]['result']))
+        self.assert_recovered('on its way')
