@@ -1,0 +1,180 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""``cell0-rebuild-status``: tells whether rebuilds from cell0 can work.
+
+Nova is imported only when it is needed: importing it must wait until Nova has
+set up the concurrency of this process.
+"""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import sys
+import threading
+import typing as ty
+
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+
+from cell0_rebuild import activation
+from cell0_rebuild.cmd import manage
+from cell0_rebuild import exceptions
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """What is checked."""
+
+    def check_nova(self) -> upgradecheck.Result:
+        """Tell whether this Nova is one that can be patched."""
+        try:
+            activation.check_nova(cfg.CONF)
+            activation.load(sorted({
+                name for names in activation.EXTENSIONS.values()
+                for name in names})).check()
+        except exceptions.PatchMismatch as error:
+            return _failure(str(error))
+        return _success()
+
+    def check_enabled(self) -> upgradecheck.Result:
+        """Tell whether nova.conf enables the package."""
+        sources = cfg.CONF.config_source or ()
+        if any(cfg.CONF[name].driver == 'cell0_rebuild' for name in sources):
+            return _success()
+        return _warning(
+            'cell0-rebuild is not enabled in this nova.conf. Add '
+            '"config_source = cell0_rebuild" to [DEFAULT] and "driver = '
+            'cell0_rebuild" to [cell0_rebuild].')
+
+    def check_microversion(self) -> upgradecheck.Result:
+        """Tell whether Nova has the microversion that is configured."""
+        try:
+            activation.check_microversion(cfg.CONF)
+        except exceptions.PatchMismatch as error:
+            return _failure(str(error))
+        return _success()
+
+    def check_conductors(self) -> upgradecheck.Result:
+        """Tell whether a conductor with the package answers."""
+        problem = _ping()
+        if problem is None:
+            return _success()
+        return _warning(
+            f'No nova-conductor with cell0-rebuild answers: {problem}. Until '
+            f'one does, every rebuild from cell0 is refused.')
+
+    def check_stuck(self) -> upgradecheck.Result:
+        """Tell whether a crash has left servers behind."""
+        from oslo_utils import timeutils
+
+        from cell0_rebuild.exhumation import recovery
+        before = timeutils.utcnow() - datetime.timedelta(seconds=manage.AGE)
+        count = sum(1 for _ in recovery.Recovery(before).run(dry_run=True))
+        if not count:
+            return _success()
+        return _warning(
+            f'{count} rebuilds from cell0 were interrupted. Run '
+            f'"cell0-rebuild-manage recover".')
+
+    def check_unknown(self) -> upgradecheck.Result:
+        """Count the servers that can never be rebuilt."""
+        from nova import context
+
+        from cell0_rebuild.exhumation import candidates
+        count = candidates.count_unknown(context.get_admin_context())
+        return upgradecheck.Result(
+            upgradecheck.Code.SUCCESS,
+            f'{count} buried servers cannot be rebuilt: they were buried by '
+            f'a nova-conductor without cell0-rebuild, and the networks that '
+            f'their owners asked for are unknown.' if count else None)
+
+    _upgrade_checks = (
+        ('Nova can be patched', check_nova),
+        ('cell0-rebuild is enabled', check_enabled),
+        ('API microversion', check_microversion),
+        ('Conductors', check_conductors),
+        ('Interrupted rebuilds', check_stuck),
+        ('Servers buried without networks', check_unknown),
+    )
+
+
+def _ping() -> str | None:
+    """Return why no conductor answers, or None."""
+    from nova import context
+
+    from cell0_rebuild import rpcapi
+    answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def ping() -> None:
+        try:
+            rpcapi.RebuildAPI().ping(context.get_admin_context())
+        except exceptions.NoConductor as error:
+            answers.put(str(error))
+        else:
+            answers.put(None)
+
+    # The first connection to a broker that is down is tried for ever.
+    threading.Thread(target=ping, daemon=True).start()
+    try:
+        return answers.get(
+            timeout=2 * cfg.CONF.cell0_rebuild.answer_timeout + 1)
+    except queue.Empty:
+        return 'the broker cannot be reached'
+
+
+def _success() -> upgradecheck.Result:
+    return upgradecheck.Result(upgradecheck.Code.SUCCESS)
+
+
+def _warning(details: str) -> upgradecheck.Result:
+    return upgradecheck.Result(upgradecheck.Code.WARNING, details)
+
+
+def _failure(details: str) -> upgradecheck.Result:
+    return upgradecheck.Result(upgradecheck.Code.FAILURE, details)
+
+
+class Commands(Checks):
+    """The checks of a process of their own."""
+
+    def check(self) -> ty.Any:
+        """Extend the base class's to set up what the checks need."""
+        from nova.db.api import api as api_db_api
+        from nova.db.main import api as main_db_api
+        from nova import objects
+        from nova import rpc
+
+        from cell0_rebuild import conf as options
+        options.register(cfg.CONF)
+        rpc.init(cfg.CONF)
+        main_db_api.configure(cfg.CONF)
+        api_db_api.configure(cfg.CONF)
+        objects.register_all()
+        return super().check()
+
+
+def main() -> int:
+    """Parse the command line and run the checks."""
+    from nova import monkey_patch
+    monkey_patch.patch(backend='threading')
+    from nova import config
+    import nova.conf  # noqa: F401  registers the options of Nova
+    from oslo_log import log
+    log.register_options(cfg.CONF)
+    config.set_lib_defaults()
+    return int(upgradecheck.main(
+        cfg.CONF, 'nova', Commands(), argv=sys.argv[1:]))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

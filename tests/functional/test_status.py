@@ -1,0 +1,132 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The checks of cell0-rebuild-status."""
+
+import datetime
+import importlib.metadata
+import tempfile
+
+import fixtures
+from nova import context as nova_context
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+from oslo_utils import timeutils
+import testtools
+
+from cell0_rebuild.cmd import status
+from cell0_rebuild import conf
+from cell0_rebuild import internals
+from cell0_rebuild import objects
+from tests.functional import base
+from tests.functional import recovering
+
+SUCCESS = upgradecheck.Code.SUCCESS
+WARNING = upgradecheck.Code.WARNING
+FAILURE = upgradecheck.Code.FAILURE
+
+
+class Checking:
+    """Runs checks."""
+
+    checks = status.Checks()
+
+    def assert_check(self, code, words, check):
+        """Check the code and the details of a check."""
+        result = check()
+        self.assertEqual(code, result.code)
+        if words is None:
+            self.assertIsNone(result.details)
+        else:
+            self.assertIn(words, result.details)
+
+class NovaTest(Checking, testtools.TestCase):
+    """Without the stand-ins that Nova's own tests put into it."""
+
+    def setUp(self):
+        super().setUp()
+        conf.register(cfg.CONF)
+
+    def test_this_nova_can_be_patched(self):
+        self.assert_check(SUCCESS, None, self.checks.check_nova)
+
+    def test_another_signature_is_a_failure(self):
+        target = internals.DELETE_WHILE_BOOTING
+        signature = target.signature
+        self.addCleanup(
+            object.__setattr__, target, 'signature', signature)
+        object.__setattr__(target, 'signature', 'another')
+        self.assert_check(
+            FAILURE, 'nova.compute.api:API._delete_while_booting has the '
+            'signature', self.checks.check_nova)
+
+    def test_another_nova_is_a_failure(self):
+        version = importlib.metadata.version
+        self.useFixture(fixtures.MonkeyPatch(
+            'importlib.metadata.version', lambda name: (
+                '99.0.0' if name == 'nova' else version(name))))
+        self.assert_check(
+            FAILURE, 'Nova 99.0.0 is outside', self.checks.check_nova)
+
+
+class StatusTest(Checking, base.FunctionalTestCase):
+
+    def test_a_nova_conf_without_the_package_is_a_warning(self):
+        self.assert_check(
+            WARNING, 'is not enabled', self.checks.check_enabled)
+
+    def test_a_nova_conf_with_the_package_is_a_success(self):
+        parsed = cfg.ConfigOpts()
+        with tempfile.NamedTemporaryFile('w') as file:
+            file.write('[DEFAULT]\nconfig_source = cell0_rebuild\n'
+                       '[cell0_rebuild]\ndriver = cell0_rebuild\n')
+            file.flush()
+            parsed([], default_config_files=[file.name])
+        self.stub_out('oslo_config.cfg.CONF', parsed)
+        self.assert_check(SUCCESS, None, self.checks.check_enabled)
+
+    def test_a_microversion_that_nova_has_not_is_a_failure(self):
+        self.assert_check(SUCCESS, None, self.checks.check_microversion)
+        self.flags(api_microversion='2.999', group='cell0_rebuild')
+        self.assert_check(
+            FAILURE, '2.999 is not a microversion',
+            self.checks.check_microversion)
+
+    def test_without_a_conductor_it_is_a_warning(self):
+        self.assert_check(SUCCESS, None, self.checks.check_conductors)
+        self.flags(answer_timeout=1, group='cell0_rebuild')
+        self.stop_listening()
+        self.assert_check(
+            WARNING, 'No nova-conductor with cell0-rebuild answers',
+            self.checks.check_conductors)
+
+    def test_interrupted_rebuilds_are_counted(self):
+        server = self.bury()
+        self.useFixture(recovering.test_races.HeldMessage())
+        self.rebuild(server)
+        self.assert_check(SUCCESS, None, self.checks.check_stuck)
+        now = timeutils.utcnow()
+        self.useFixture(fixtures.MonkeyPatch(
+            'oslo_utils.timeutils.utcnow', lambda *args, **kwargs: (
+                now + datetime.timedelta(hours=2))))
+        self.assert_check(
+            WARNING, '1 rebuilds from cell0 were interrupted. Run '
+            '"cell0-rebuild-manage recover"', self.checks.check_stuck)
+
+    def test_servers_that_can_never_be_rebuilt_are_counted(self):
+        server = self.bury()
+        self.bury()
+        self.assert_check(SUCCESS, None, self.checks.check_unknown)
+        objects.forget(nova_context.get_admin_context(), server['id'])
+        self.assert_check(
+            SUCCESS, '1 buried servers cannot be rebuilt',
+            self.checks.check_unknown)
