@@ -136,5 +136,6 @@ class CrashTest(recovering.RecoverTestCase):
     def test_a_recovered_server_can_be_deleted(self):
         self.rebuild_until(recovering.TAGS, before=crash)
         recovering.recover()
+        self.assert_buried()
         self.api.delete_server(self.server['id'])
         self.assert_gone()

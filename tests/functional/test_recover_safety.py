@@ -120,6 +120,10 @@ class LeftAloneTest(recovering.RecoverTestCase):
         seen = []
 
         def recover(*args, **kwargs):
+            # A build request has an age only when it was changed.
+            [server] = [server for server in self.api.get_servers()
+                        if server['status'] == 'BUILD']
+            self.api.put_server(server['id'], {'server': {'name': 'new'}})
             before = databases.dump()
             seen.append(recovering.recover())
             self.assertEqual(
