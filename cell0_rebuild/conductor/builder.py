@@ -250,13 +250,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # They may be those of a live server.
             self._release(context)
             return
-        try:
-            self.report_client.delete_allocation_for_instance(
-                context, self._attempt.uuid, force=True)
-        except Exception as error:
-            # The next attempt begins with it again.
-            LOG.warning('Its allocations could not be deleted: %s', error,
-                        instance_uuid=self._attempt.uuid)
+        claims.release_all(context, self._attempt.uuid)
 
     def _release_accelerators(self, context: ty.Any) -> None:
         if self._accelerators:

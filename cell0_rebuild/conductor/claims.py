@@ -19,6 +19,7 @@ the claim of a stale attempt may stand beside that of the live server.
 
 from __future__ import annotations
 
+import functools
 import typing as ty
 
 from nova import exception
@@ -26,7 +27,10 @@ from nova import objects
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import resources
 
 LOG = logging.getLogger(__name__)
 
@@ -50,11 +54,25 @@ def release(
             'server goes. "nova-manage placement audit" finds them.',
             {'host': selection.service_host}, instance_uuid=instance_uuid)
     elif where.is_cell0():
-        report_client.delete_allocation_for_instance(
-            context, instance_uuid, force=True)
+        release_all(context, instance_uuid)
     elif _node(context, where, instance_uuid) != selection.nodename:
         report_client.remove_provider_tree_from_instance_allocation(
             context, instance_uuid, selection.compute_node_uuid)
+
+
+def release_all(context: ty.Any, instance_uuid: str) -> None:
+    """Delete the allocations of a server that is buried or deleted.
+
+    Its owner may have it rebuilt already; those of a rebuild stay.
+    """
+    try:
+        resources.Resources(context).release(
+            instance_uuid,
+            functools.partial(attempts.is_at_rest, context, instance_uuid))
+    except exceptions.NoPlacement as error:
+        # The next attempt begins with it again.
+        LOG.warning('Its allocations could not be deleted: %s', error,
+                    instance_uuid=instance_uuid)
 
 
 def _settled(context: ty.Any, instance_uuid: str) -> ty.Any:

@@ -391,6 +391,15 @@ def _back_to(
             attempt.remapped = False
 
 
+def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether a server is buried or deleted, and so needs no resources.
+    """
+    place = switch.place(context, instance_uuid)
+    return place is None or place.is_abandoned or (
+        place.build_request_id is None
+        and place.cell_id == cells.cell0(context).id)
+
+
 def clear(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0 of a server that its owner deleted."""
     def abandoned() -> bool:

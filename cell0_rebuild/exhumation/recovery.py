@@ -158,7 +158,7 @@ class Recovery:
         if buried:
             _remove_traces(context, found)
             self.resources.release(
-                found.uuid, lambda: _is_buried(context, found.uuid))
+                found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
 
 
 def _bury_on_its_way(
@@ -237,12 +237,6 @@ def _remove_traces(context: ty.Any, found: stuck.Stuck) -> None:
     """Remove the rows in real cells that no compute has."""
     for trace in found.traces:
         real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
-
-
-def _is_buried(context: ty.Any, uuid: str) -> bool:
-    place = switch.place(context, uuid)
-    return (place is not None and place.build_request_id is None
-            and place.cell_id == cells.cell0(context).id)
 
 
 def _recorder(uuid: str) -> ty.Callable[[ty.Any], None]:

@@ -112,6 +112,26 @@ class LostServerTest(test_races.RaceTestCase):
         self.rebuild(self.server)
         self.assertEqual('late', self.buried_again(self.server)['name'])
 
+    def test_rebuilt_at_once_after_its_burial_it_lost_its_resources(self):
+        service = self.computes['host1'].service_ref.uuid
+        self.api.put_service(service, {'status': 'disabled'})
+
+        def rebuild(*args, **kwargs):
+            self.api.put_service(service, {'status': 'enabled'})
+            self.rebuild(self.server)
+            self._wait_for_state_change(self.server, 'ACTIVE')
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.attempt.bury_again', after=rebuild))
+        ended = []
+        self.stub_out('cell0_rebuild.exhumation.ec2.forget_id', ended.append)
+        self.rebuild(self.server)
+        self._wait_for_assert(
+            lambda: self.assertEqual(2, len(ended)),
+            max_retries=100, sleep=0.1)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertNotEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+
     def _find_nothing(self, *args, **kwargs):
         raise exception.NoValidHost(reason='')
 
