@@ -32,7 +32,12 @@ def _delete(
     wrapped: ty.Callable[..., bool], context: ty.Any, instance: ty.Any
 ) -> bool:
     ours = mark.of(instance) is not None
+    # Then it was read from a cell, where it has no mark. That a build request
+    # is there too is a matter of moments, unless its conductor has died.
+    in_cell = 'id' in instance
     deleted = wrapped(context, instance)
     if deleted and ours:
         attempts.clear(context, instance.uuid)
+    elif deleted and in_cell:
+        attempts.remove_grave(context, instance.uuid)
     return deleted

@@ -1,0 +1,33 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What was found by letting something fail at every boundary."""
+
+from tests.functional import databases
+from tests.functional import test_races
+
+
+class DeadConductorTest(test_races.RaceTestCase):
+
+    def test_a_delete_after_its_conductor_had_died_left_a_row_for_ever(self):
+        def die(*args):
+            # Not an Exception: nobody clears up after a dead process.
+            raise SystemExit
+        self.stub_out('cell0_rebuild.exhumation.attempt.hand_over', die)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            'cell1', databases.cell_of(self.server['id'])),
+            max_retries=100, sleep=0.1)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+        self.assertEqual([], databases.dump()['cell0']['instances'])
