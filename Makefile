@@ -3,7 +3,8 @@
 VENV ?= .venv
 ARGS ?=
 
-.PHONY: system-packages help environment demo test unit functional eventlet integration check clean
+.PHONY: system-packages help environment demo test unit functional eventlet \
+	faults integration test-faults check clean
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -11,6 +12,8 @@ help:
 	@echo "make unit         the unit tests"
 	@echo "make functional   the tests on Nova with its functional fixtures"
 	@echo "make eventlet     the main ones of them under eventlet"
+	@echo "make faults       a sample of the faults at every step of a rebuild"
+	@echo "make test-faults  all of them, with a table of what became"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make check        lint and types"
 	@echo "make clean        remove what these made"
@@ -24,15 +27,18 @@ demo: environment
 test: environment
 	@tools/install_system_packages.sh
 	@$(VENV)/bin/python tools/run_tests.py unit functional eventlet \
-		integration $(if $(ARGS),'$(ARGS)')
+		faults integration $(if $(ARGS),'$(ARGS)')
 
 integration: system-packages
 
 system-packages:
 	@tools/install_system_packages.sh
 
-unit functional eventlet integration: environment
+unit functional eventlet faults integration: environment
 	@$(VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
+
+test-faults: environment
+	@$(VENV)/bin/python tools/run_faults.py $(ARGS)
 
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh

@@ -15,7 +15,8 @@
 Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
 
 A suite is a folder of tests/, or "eventlet": the main functional tests in
-Nova's other concurrency mode. PATTERN selects tests by regular expression.
+Nova's other concurrency mode. "faults" runs a sample of the faults that
+tools/run_faults.py runs all of. PATTERN selects tests by regular expression.
 """
 
 import dataclasses
@@ -124,6 +125,10 @@ def run(suite, pattern, bar):
     options = ['--subunit']
     if suite == 'integration':
         options.append('--serial')
+    elif suite == 'faults':
+        seed = os.environ.setdefault('CELL0_REBUILD_FAULTS_SEED', '1')
+        OUT.print(f'faults: a sample with seed {seed}; "make test-faults" '
+                  f'runs all of them')
     report = Report(suite, listed(suite, pattern), bar)
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(

@@ -1,0 +1,60 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is left of a deleted server in the databases."""
+
+from tests.functional import databases
+
+
+def of(server_id):
+    """Return a readable set of the rows that belong to a server.
+
+    In a cell they may stand beside the soft-deleted row of the instance, with
+    which Nova archives them; else they are said to be orphans.
+    """
+    found = set()
+    for database, tables in databases.dump().items():
+        rows = _rows(server_id, tables)
+        if database == 'api':
+            found |= {_of_api(table, row) for table, row in rows}
+            continue
+        buried = any(table == 'instances' and row['deleted']
+                     for table, row in rows)
+        found |= {_of_cell(table, row) if buried
+                  else f'orphans in {database}.{table}'
+                  for table, row in rows}
+    return found
+
+
+def in_cell0(name):
+    """Tell whether it is one of the orphans in cell0."""
+    return name.startswith('orphans in cell0.')
+
+
+def _of_api(table, row):
+    if table == 'instance_mappings':
+        return f'api.{table}, deleted: {bool(row["queued_for_delete"])}'
+    return f'api.{table}'
+
+
+def _of_cell(table, row):
+    return f'{"deleted" if row.get("deleted") else "live"} {table} in a cell'
+
+
+def _rows(server_id, tables):
+    rows = [(name, row) for name, found in tables.items() for row in found
+            if server_id in row.values()]
+    actions = {row['id'] for name, row in rows if name == 'instance_actions'}
+    return rows + [
+        ('instance_actions_events', row)
+        for row in tables.get('instance_actions_events', ())
+        if row['action_id'] in actions]

@@ -1,0 +1,219 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A deployment in which servers are buried, rebuilt and broken in turn."""
+
+from nova.db.main import api as main_db_api
+from nova.tests import fixtures as nova_fixtures
+from oslo_utils.fixture import uuidsentinel
+
+from tests.faults import boundaries
+from tests.faults import remains
+from tests.functional import base
+from tests.functional import databases
+
+PORT = nova_fixtures.NeutronFixture.port_1['id']
+VOLUME = uuidsentinel.data_volume
+TAGS = ['red']
+METADATA = {'colour': 'red'}
+
+CAPACITY, NO_CAPACITY = 'capacity', 'no capacity'
+
+
+class Problem(Exception):
+    """Something is not as it should be."""
+
+
+class Lost(Problem):
+    """The server is not there, or not all of it, or cannot be deleted."""
+
+
+class Deployment(base.FunctionalTestCase):
+    """nova-api, conductor, scheduler and a compute, used for many runs."""
+
+    # A dead conductor never answers; nova-api is not to wait long for it.
+    options = {'answer_timeout': 4}
+
+    def setUp(self):
+        super().setUp()
+        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self._service = self._start_compute('host1').service_ref.uuid
+        self.crossings = self.useFixture(boundaries.Crossings(self))
+        self._usual = self._usual_remains()
+
+    def have_capacity(self, wanted):
+        """Let the scheduler find the compute, or not."""
+        self.admin_api.put_service(
+            self._service, {'status': 'enabled' if wanted else 'disabled'})
+
+    def bury_one(self, story):
+        """Bury a server with a port, a volume, a tag and metadata."""
+        self.have_capacity(False)
+        server = self.bury(**self._body())
+        self.have_capacity(story == CAPACITY)
+        return server
+
+    def _body(self):
+        image = self.glance.image1['id']
+        return {
+            'networks': [{'port': PORT}], 'tags': TAGS, 'metadata': METADATA,
+            'imageRef': image, 'block_device_mapping_v2': [
+                {'boot_index': 0, 'source_type': 'image', 'uuid': image,
+                 'destination_type': 'local', 'delete_on_termination': True},
+                {'boot_index': -1, 'source_type': 'volume', 'uuid': VOLUME,
+                 'destination_type': 'volume'}]}
+
+    def run_rebuild(self, server, fault=None):
+        """Rebuild under a fault; return the run and what nova-api said."""
+        with self.crossings.watching(fault) as run:
+            try:
+                with self.microversion_is(base.ADDED):
+                    answer = self.api.api_request(
+                        f'/servers/{server["id"]}/action', method='POST',
+                        body='{"rebuild": {}}')
+            except boundaries.Killed:
+                answer = None
+        self._settle(server, run)
+        return run, answer
+
+    def _settle(self, server, run):
+        """Wait for whatever goes on without the two processes."""
+        # A process that dies cannot put this right, and it is the fixture's:
+        # the database of those who name none.
+        fixture = main_db_api.get_context_manager.__self__
+        fixture._last_ctxt_mgr = fixture._default_ctxt_mgr
+        if any(boundary.what == 'build_and_run_instance'
+               for boundary in run.conductor.done):
+            self.wait_for(server, 'ACTIVE')
+
+    def wait_for(self, server, status):
+        """Wait for a status."""
+        try:
+            return self._wait_for_state_change(server, status)
+        except AssertionError as error:
+            raise Lost(f'not {status}: {error}') from error
+
+    def check_shown(self, server):
+        """Check that its owner sees it exactly once; return its status."""
+        response = self.api.api_request(f'/servers/{server["id"]}')
+        if response.status_code != 200:
+            raise Lost(f'GET answers {response.status_code}')
+        status = response.json()['server']['status']
+        listed = [shown['status'] for shown in self.api.get_servers()
+                  if shown['id'] == server['id']]
+        if listed != [status]:
+            raise Lost(f'GET shows {status}, the list {listed}')
+        if status not in ('BUILD', 'ERROR', 'ACTIVE'):
+            raise Lost(f'its status is {status}')
+        return status
+
+    def check_active(self, server):
+        """Check that it is ACTIVE with all that it was created with."""
+        shown = self.wait_for(server, 'ACTIVE')
+        found = {
+            'tags': shown['tags'], 'metadata': shown['metadata'],
+            'ports': [port['id'] for port in self._ports_of(server)],
+            'addresses': len(shown['addresses']),
+            'volumes': list(
+                self.cinder.volume_ids_for_instance(server['id'])),
+            'attached': [volume['id'] for volume in shown[
+                'os-extended-volumes:volumes_attached']],
+            'first action': self.actions(server)[0][0],
+            'claims': len(self._get_allocations_by_server_uuid(server['id']))}
+        expected = {
+            'tags': TAGS, 'metadata': METADATA, 'ports': [PORT],
+            'addresses': 1, 'volumes': [VOLUME], 'attached': [VOLUME],
+            'first action': 'create', 'claims': 1}
+        wrong = {name: value for name, value in found.items()
+                 if value != expected[name]}
+        if wrong:
+            raise Lost(f'ACTIVE with {wrong}')
+
+    def check_complete(self, server):
+        """Check that nothing is left of the way that it came."""
+        def complete():
+            found = databases.dump()
+            self.assertEqual([], databases.rows_with(
+                server['id'], found['cell0']))
+            self.assertNotIn('build_requests', databases.rows_with(
+                server['id'], found['api']))
+            self.assertIsNone(databases.spec_of(server['id']).kept)
+        self._eventually(complete, 'ACTIVE, but')
+
+    def delete(self, server):
+        """Delete it as its owner does."""
+        response = self.api.api_request(
+            f'/servers/{server["id"]}', method='DELETE')
+        if response.status_code != 204:
+            raise Lost(f'DELETE answers {response.status_code}')
+        try:
+            self._wait_until_deleted(server)
+        except AssertionError as error:
+            raise Lost('it is there after a DELETE') from error
+
+    def check_gone(self, server, tolerated=lambda name: False):
+        """Check that no more is left of it than of any deleted server.
+
+        :returns: what is left and tolerated.
+        """
+        self._eventually(
+            lambda: self.assertEqual(set(), {
+                name for name in self.left_of(server)
+                if not tolerated(name)}),
+            'deleted, but left is')
+        return self.left_of(server)
+
+    def left_of(self, server):
+        """Return what is left of a deleted server that is not usual."""
+        uuid = server['id']
+        found = remains.of(uuid) - self._usual
+        found |= {f'port {port["id"]}' for port in self._ports_of(server)}
+        found |= {f'attachment of volume {volume}' for volume in
+                  self.cinder.volume_ids_for_instance(uuid)}
+        if self._get_allocations_by_server_uuid(uuid):
+            found.add('allocations')
+        if uuid in {shown['id'] for shown in self.api.get_servers()}:
+            found.add('it is listed')
+        return found
+
+    def forget(self, server):
+        """Free what the next run needs, whatever has become of a server."""
+        for port in self._ports_of(server):
+            port.update({'device_id': '', 'binding:host_id': None})
+        for attachments in self.cinder.volume_to_attachment.values():
+            for attachment in list(attachments.values()):
+                if attachment['instance_uuid'] == server['id']:
+                    del attachments[attachment['id']]
+        self.placement.delete(f'/allocations/{server["id"]}')
+
+    def _usual_remains(self):
+        """Return what Nova leaves of a buried and of an active server."""
+        found = set()
+        for story in (NO_CAPACITY, CAPACITY):
+            if story == CAPACITY:
+                self.have_capacity(True)
+                server = self._create_server(networks=[{'port': PORT}])
+            else:
+                server = self.bury_one(story)
+            self.delete(server)
+            found |= remains.of(server['id'])
+        return found
+
+    def _ports_of(self, server):
+        return [port for port in self.neutron._ports.values()
+                if port.get('device_id') == server['id']]
+
+    def _eventually(self, check, problem):
+        try:
+            self._wait_for_assert(check, max_retries=20, sleep=0.1)
+        except AssertionError as error:
+            raise Problem(f'{problem} {error}') from error

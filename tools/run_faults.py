@@ -1,0 +1,182 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Let every fault happen at every boundary of a rebuild; print what became.
+
+Usage: run_faults.py [--write-docs] [--sample N] [--seed N] [TEST ...]
+
+Each series of tests/faults runs in a process of its own, as many at a time as
+there are processors. The exit code is not 0 if a server was lost or something
+else was wrong. --write-docs writes the table into the documentation.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from rich import console
+from rich import progress
+from rich import table
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
+OUT = console.Console(soft_wrap=True)
+HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
+          'of them cleared up by recover', 'otherwise wrong', 'lost')
+
+
+def series(names):
+    """Return the IDs of the tests."""
+    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', '1')
+    sys.path.insert(0, str(ROOT))
+    loader = unittest.TestLoader()
+    found = (loader.loadTestsFromNames(names) if names else
+             loader.discover(str(ROOT / 'tests/faults'), top_level_dir=ROOT))
+    return sorted(_ids(found))
+
+
+def _ids(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from _ids(test)
+        else:
+            yield test.id()
+
+
+def run(test, log, options):
+    """Run one series; return its output if it failed without a result."""
+    environment = {
+        **os.environ, 'OS_TEST_TIMEOUT': '0',
+        'CELL0_REBUILD_FAULTS_LOG': str(log),
+        'CELL0_REBUILD_FAULTS_SAMPLE': str(options.sample),
+        'CELL0_REBUILD_FAULTS_SEED': str(options.seed)}
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-m', 'unittest', test], cwd=ROOT,
+        env=environment, capture_output=True, text=True, check=False)
+    wrong = any(line.get('problem') for line in lines(log))
+    return '' if wrong or not done.returncode else done.stderr[-3000:]
+
+
+def lines(log):
+    """Return what a series has written so far."""
+    if not log.exists():
+        return []
+    text = log.read_text(encoding='utf-8')
+    return [json.loads(line) for line in text.splitlines(keepends=True)
+            if line.endswith('\n')]
+
+
+def run_all(tests, folder, options):
+    """Run the series side by side and return (lines, outputs of crashes)."""
+    logs = {test: folder / f'{number}.log'
+            for number, test in enumerate(tests)}
+    columns = ('{task.description}', progress.BarColumn(),
+               progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=OUT) as bar, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as executor:
+        tasks = {test: bar.add_task(test.removeprefix('tests.faults.'),
+                                    total=None) for test in tests}
+        futures = [executor.submit(run, test, log, options)
+                   for test, log in logs.items()]
+        running = True
+        while running:
+            running = not all(future.done() for future in futures)
+            for test, log in logs.items():
+                _show(bar, tasks[test], lines(log))
+            time.sleep(0.5)
+    return ([line for log in logs.values() for line in lines(log)],
+            [future.result() for future in futures if future.result()])
+
+
+def _show(bar, task, found):
+    if found:
+        bar.update(task, total=found[0]['total'], completed=len(found) - 1)
+
+
+def rows(found):
+    """Return the rows of the table."""
+    groups = collections.defaultdict(list)
+    for line in found:
+        if 'boundary' in line:
+            kind = 'crash' if '.test_crashes.' in line['test'] else 'error'
+            groups[kind, line['story'], line['process']].append(line)
+    result = []
+    for key, group in sorted(groups.items()):
+        result.append((
+            *key, len({line['boundary'] for line in group}), len(group),
+            sum(line['problem'] is None for line in group),
+            sum(line['cleared'] for line in group),
+            sum(bool(line['problem']) and not line['lost'] for line in group),
+            sum(line['lost'] for line in group)))
+    total = [sum(column) for column in list(zip(*result))[3:]]
+    return [*result, ('all', '', '', *total)]
+
+
+def show(found, table_rows):
+    """Print what went wrong and the table."""
+    for line in found:
+        if line.get('problem'):
+            OUT.print(f'{"LOST" if line["lost"] else "WRONG"}  '
+                      f'{line["fault"]}: {line["problem"]}', markup=False)
+    shown = table.Table(*HEADER)
+    for row in table_rows:
+        shown.add_row(*map(str, row))
+    OUT.print(shown)
+
+
+def write_docs(table_rows):
+    """Write the table into the documentation."""
+    text = '.. Written by tools/run_faults.py --write-docs.\n\n'
+    text += '.. list-table::\n   :header-rows: 1\n\n'
+    for row in (HEADER, *table_rows):
+        for number, cell in enumerate(row):
+            text += f'   {"-" if number else "* -"} {cell}'.replace(
+                '   - ', '     - ').rstrip() + '\n'
+    DOCS.write_text(text, encoding='utf-8')
+    OUT.print(f'written: {DOCS.relative_to(ROOT)}')
+
+
+def main():
+    """Run the series, print the table and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--sample', type=int, default=0,
+                        help='runs of each series; 0 means all')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('tests', nargs='*')
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found, crashes = run_all(
+            series(options.tests), pathlib.Path(folder), options)
+    table_rows = rows(found)
+    show(found, table_rows)
+    for output in crashes:
+        OUT.print(output, markup=False)
+    if options.write_docs:
+        write_docs(table_rows)
+    wrong = crashes or any(line.get('problem') for line in found)
+    print('a server was lost or something was wrong' if wrong
+          else 'no server was lost', flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
