@@ -22,9 +22,17 @@ import collections.abc
 import contextlib
 import typing as ty
 
+from cinderclient import exceptions as cinder_exc
+from glanceclient import exc as glance_exc
+from keystoneauth1 import exceptions as ks_exc
+from neutronclient.common import exceptions as neutron_exc
 from nova.api.openstack.compute import servers
 from nova import exception
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
 import webob.exc
+
+LOG = logging.getLogger(__name__)
 
 # What Nova's rebuild action turns into an answer by itself.
 _KNOWN = (
@@ -60,6 +68,19 @@ _CONFLICTS = (
     exception.MixedInstanceNotSupportByComputeService,
 )
 
+# What fails while the request is checked, and may work again later. Nova's
+# rebuild action knows no 503.
+_FAILURES = {
+    db_exc.DBError: 'A database',
+    neutron_exc.NeutronException: 'The network service',
+    cinder_exc.ClientException: 'The volume service',
+    exception.CinderConnectionFailed: 'The volume service',
+    glance_exc.BaseException: 'The image service',
+    exception.GlanceConnectionFailed: 'The image service',
+    exception.PlacementAPIConnectFailure: 'The placement service',
+    ks_exc.ClientException: 'Another service',
+}
+
 
 def conflict(reason: str) -> ty.NoReturn:
     """Refuse the request: the server or its surroundings do not allow it.
@@ -79,6 +100,12 @@ def translated() -> collections.abc.Iterator[None]:
         yield
     except _KNOWN:
         raise
+    except tuple(_FAILURES) as error:
+        LOG.exception('The rebuild could not be checked.')
+        name = next(name for cls, name in _FAILURES.items()
+                    if isinstance(error, cls))
+        conflict(f'{name} does not answer as it should. Nothing was changed. '
+                 f'Try again later.')
     except _CONFLICTS as error:
         raise webob.exc.HTTPConflict(
             explanation=error.format_message()) from error

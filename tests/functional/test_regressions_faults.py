@@ -12,7 +12,13 @@
 
 """What was found by letting something fail at every boundary."""
 
+from neutronclient.common import exceptions as neutron_exc
+from nova import exception
+from oslo_db import exception as db_exc
+
+from tests.functional import base
 from tests.functional import databases
+from tests.functional import test_networks
 from tests.functional import test_races
 
 
@@ -31,3 +37,38 @@ class DeadConductorTest(test_races.RaceTestCase):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
+
+
+class AnswerTest(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury(
+            networks=[{'port': test_networks.PORT['id']}])
+        self._start_compute('host1')
+
+    def test_a_network_service_that_was_away_was_a_500(self):
+        self._assert_told_of(
+            'network service', neutron_exc.ServiceUnavailable(),
+            'nova.network.neutron.API.validate_networks')
+
+    def test_an_image_service_that_was_away_was_a_500(self):
+        self._assert_told_of(
+            'image service', exception.GlanceConnectionFailed(
+                server='it', reason='away'), 'nova.image.glance.API.get')
+
+    def test_a_database_that_was_away_before_the_move_was_a_500(self):
+        self._assert_told_of(
+            'A database', db_exc.DBConnectionError(),
+            'nova.objects.RequestSpec.get_by_instance_uuid')
+
+    def _assert_told_of(self, service, error, where):
+        def fail(*args, **kwargs):
+            raise error
+        before = databases.dump()
+        with base.fixtures.MonkeyPatch(where, fail):
+            answer = self.assert_refused(409, self.server)
+        self.assertIn(service, answer)
+        self.assertIn('Try again later', answer)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
