@@ -82,8 +82,9 @@ def _buried(context: ty.Any, instance: ty.Any) -> ty.Any:
             or instance.task_state is not None
             or instance.vm_state not in cfg.CONF.cell0_rebuild.vm_states):
         return None
-    mapping = objects.InstanceMapping.get_by_instance_uuid(
-        context, instance.uuid)
+    with refusals.translated():
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            context, instance.uuid)
     if mapping.cell_mapping is None or not mapping.cell_mapping.is_cell0():
         return None
     return mapping

@@ -76,6 +76,7 @@ _FAILURES = {
     cinder_exc.ClientException: 'The volume service',
     exception.CinderConnectionFailed: 'The volume service',
     glance_exc.BaseException: 'The image service',
+    glance_exc.ClientException: 'The image service',
     exception.GlanceConnectionFailed: 'The image service',
     exception.PlacementAPIConnectFailure: 'The placement service',
     ks_exc.ClientException: 'Another service',
@@ -90,6 +91,11 @@ def conflict(reason: str) -> ty.NoReturn:
     raise webob.exc.HTTPConflict(explanation=reason)
 
 
+def _failed(error: Exception) -> str:
+    return next(name for cls, name in _FAILURES.items()
+                if isinstance(error, cls))
+
+
 @contextlib.contextmanager
 def translated() -> collections.abc.Iterator[None]:
     """Give exceptions of Nova's create path the code that create gives them.
@@ -102,14 +108,17 @@ def translated() -> collections.abc.Iterator[None]:
         raise
     except tuple(_FAILURES) as error:
         LOG.exception('The rebuild could not be checked.')
-        name = next(name for cls, name in _FAILURES.items()
-                    if isinstance(error, cls))
-        conflict(f'{name} does not answer as it should. Nothing was changed. '
-                 f'Try again later.')
+        conflict(f'{_failed(error)} does not answer as it should. Nothing was '
+                 f'changed. Try again later.')
     except _CONFLICTS as error:
         raise webob.exc.HTTPConflict(
             explanation=error.format_message()) from error
     except exception.NovaException as error:
+        if type(error) is exception.NovaException:
+            # So Nova says that Neutron did not show a port.
+            LOG.exception('The rebuild could not be checked.')
+            conflict(f'{error.format_message()} Nothing was changed. Try '
+                     f'again later.')
         if (error.kwargs.get('code', 500) >= 500
                 and not isinstance(error, _BAD_REQUESTS)):
             raise

@@ -12,6 +12,9 @@
 
 """What was found by letting something fail at every boundary."""
 
+import importlib
+
+from glanceclient import exc as glance_exc
 from neutronclient.common import exceptions as neutron_exc
 from nova import exception
 from oslo_db import exception as db_exc
@@ -57,18 +60,41 @@ class AnswerTest(base.FunctionalTestCase):
             'image service', exception.GlanceConnectionFailed(
                 server='it', reason='away'), 'nova.image.glance.API.get')
 
+    def test_a_port_that_neutron_could_not_show_was_a_500(self):
+        self._assert_told_of(
+            'Failed to access port', neutron_exc.ServiceUnavailable(),
+            'nova.tests.fixtures.NeutronFixture.show_port')
+
+    def test_an_image_service_that_was_broken_was_a_500(self):
+        self._assert_told_of(
+            'image service', glance_exc.HTTPInternalServerError('broken'),
+            'nova.image.glance.API.get')
+
+    def test_a_database_that_was_away_at_first_was_a_500(self):
+        self._assert_told_of(
+            'A database', db_exc.DBConnectionError(),
+            'nova.objects.InstanceMapping.get_by_instance_uuid', calls=2)
+
     def test_a_database_that_was_away_before_the_move_was_a_500(self):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
             'nova.objects.RequestSpec.get_by_instance_uuid')
 
-    def _assert_told_of(self, service, error, where):
+    def _assert_told_of(self, service, error, where, calls=1):
+        """Check the answer when a call of a method, the first, fails."""
+        module, owner, method = where.rsplit('.', 2)
+        original = getattr(
+            getattr(importlib.import_module(module), owner), method)
+        left = iter(range(calls - 1))
+
         def fail(*args, **kwargs):
-            raise error
+            if next(left, None) is None:
+                raise error
+            return original(*args, **kwargs)
         before = databases.dump()
-        with base.fixtures.MonkeyPatch(where, fail):
+        with base.fixtures.MonkeyPatch(where, staticmethod(fail)):
             answer = self.assert_refused(409, self.server)
         self.assertIn(service, answer)
-        self.assertIn('Try again later', answer)
+        self.assertIn('ry again later', answer)
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
