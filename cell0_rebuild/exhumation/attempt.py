@@ -116,11 +116,15 @@ def exhume(
             created_at=timeutils.normalize_time(buried.instance.created_at),
             updated_at=timeutils.utcnow())
 
-    switch.to_build_request(context, uuid, cell.id, make, spec)
     try:
+        switch.to_build_request(context, uuid, cell.id, make, spec)
         if not grave.hide(cells.targeted(context, cell), uuid):
             raise exceptions.LostRace(uuid)
+    except grave.MaybeHidden:
+        # As a build request it can be seen.
+        raise
     except Exception:
+        # Also after an error it may have been committed.
         switch.to_cell0(
             context, uuid, attempt.generation, cell.id,
             **_as_before(attempt))

@@ -27,6 +27,7 @@ from nova.db.main import models
 from nova import exception
 from nova import objects
 from oslo_db import api as oslo_db_api
+from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import snapshot
@@ -35,18 +36,45 @@ from cell0_rebuild.exhumation import watched
 _retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
 
-@_retry
-@main_db_api.pick_context_manager_writer
+class MaybeHidden(db_exc.DBError):  # type: ignore[misc]
+    """The database went away while it hid a server in cell0."""
+
+
+
 def hide(context: ty.Any, instance_uuid: str) -> bool:
     """Hide the row.
 
     :param context: targeted at cell0.
     :returns: False if the server is deleted or being deleted.
+    :raises MaybeHidden: if the database went away while it committed, and is
+        away still; after any other error the row is shown.
     """
-    rows: int = context.session.query(models.Instance).filter_by(
-        uuid=instance_uuid, deleted=0, task_state=None,
-    ).update(_hidden(True), synchronize_session=False)
-    return rows == 1
+    updated = False
+
+    @_retry
+    @main_db_api.pick_context_manager_writer
+    def hide_it(context: ty.Any) -> bool:
+        nonlocal updated
+        updated = False
+        rows: int = context.session.query(models.Instance).filter_by(
+            uuid=instance_uuid, deleted=0, task_state=None,
+        ).update(_hidden(True), synchronize_session=False)
+        updated = True
+        return rows == 1
+
+    try:
+        return bool(hide_it(context))
+    except db_exc.DBError:
+        if updated:
+            _show_after_all(context, instance_uuid)
+        raise
+
+
+def _show_after_all(context: ty.Any, instance_uuid: str) -> None:
+    try:
+        show(context, instance_uuid)
+    except db_exc.DBError as error:
+        raise MaybeHidden() from error
 
 
 @_retry

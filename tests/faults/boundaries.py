@@ -181,8 +181,8 @@ class Crossings(fixtures.Fixture):
         self.run = None
 
     def _setUp(self):
-        self._databases = _databases()
-        self._patch_databases()
+        self._databases = databases()
+        self._patchdatabases()
         self._patch_messages()
         self._patch_threads()
         self._patch_placement()
@@ -314,7 +314,7 @@ def _cross(kind, what, function, *args, **kwargs):
     return process.cross(kind, what, function, *args, **kwargs)
 
 
-def _databases():
+def databases():
     """Return {URL: name} of the databases that a rebuild uses."""
     context = nova_context.get_admin_context()
     found = {_url(api_db_api.context_manager): 'api'}

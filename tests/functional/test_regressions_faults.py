@@ -18,7 +18,10 @@ from glanceclient import exc as glance_exc
 from neutronclient.common import exceptions as neutron_exc
 from nova import exception
 from oslo_db import exception as db_exc
+from sqlalchemy.engine import base as sa_base
 
+from cell0_rebuild import exceptions
+from tests.faults import boundaries
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import test_networks
@@ -40,6 +43,61 @@ class DeadConductorTest(test_races.RaceTestCase):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
+
+
+class LostCommitTest(test_races.RaceTestCase):
+    """A database has committed, and then its connection is lost."""
+
+    def test_a_move_that_was_refused_left_it_in_build_for_ever(self):
+        self._assert_refused_without_a_trace('api')
+
+    def test_a_new_image_stayed_in_its_request_spec(self):
+        self._assert_refused_without_a_trace(
+            'api', imageRef=self.glance.auto_disk_config_enabled_image['id'])
+
+    def test_a_hiding_that_was_refused_hid_it_from_its_owner(self):
+        self._assert_refused_without_a_trace('cell0')
+
+    def test_a_hiding_and_no_database_since_hid_it_from_its_owner(self):
+        self.stub_out(
+            'cell0_rebuild.exhumation.grave.show', self._raise_away)
+        self.useFixture(LostCommit('cell0'))
+        self.assert_refused(409, self.server)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+
+    def _assert_refused_without_a_trace(self, database, **body):
+        before = databases.dump()
+        self.useFixture(LostCommit(database))
+        self.assert_refused(409, self.server, **body)
+        self.assertEqual([], [
+            line for line in databases.differences(before, databases.dump())
+            if '.updated_at: ' not in line])
+        self.assert_shown_once(self.server['id'], 'ERROR')
+
+    def _raise_away(self, *args):
+        raise db_exc.DBConnectionError()
+
+
+class LostCommit(base.fixtures.Fixture):
+    """Loses the answer to the next commit in a database."""
+
+    def __init__(self, database):
+        self._database = database
+
+    def _setUp(self):
+        names = boundaries.databases()
+        commit = sa_base.Connection._commit_impl
+        lost = []
+
+        def commit_and_lose(connection):
+            commit(connection)
+            if not lost and names.get(
+                    str(connection.engine.url)) == self._database:
+                lost.append(connection)
+                raise db_exc.DBConnectionError()
+        self.useFixture(base.fixtures.MonkeyPatch(
+            'sqlalchemy.engine.base.Connection._commit_impl',
+            commit_and_lose))
 
 
 class AnswerTest(base.FunctionalTestCase):
@@ -79,6 +137,19 @@ class AnswerTest(base.FunctionalTestCase):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
             'nova.objects.RequestSpec.get_by_instance_uuid')
+
+    def test_a_database_that_was_away_when_it_was_taken_back_was_a_500(self):
+        def be_silent(*args):
+            raise exceptions.NoConductor('no answer')
+
+        def be_away(*args):
+            raise db_exc.DBConnectionError()
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', be_silent)
+        self.stub_out('cell0_rebuild.exhumation.switch.take', be_away)
+        self.assertIn('a database does not answer',
+                      self.assert_refused(409, self.server))
+        self.assert_shown_once(self.server['id'], 'BUILD')
 
     def _assert_told_of(self, service, error, where, calls=1):
         """Check the answer when a call of a method, the first, fails."""
