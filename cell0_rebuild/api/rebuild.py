@@ -243,7 +243,22 @@ def _move(
         # Also what the conductor raised before it had taken the server.
         LOG.warning('No nova-conductor says that it rebuilds the server: %r',
                     error, instance_uuid=uuid)
-        if attempts.withdraw(context, uuid, generation):
-            refusals.conflict(
-                f'Server {uuid} could not be handed to a nova-conductor. It '
-                f'is buried in cell0 as before. Try again later.')
+        _withdraw(context, uuid, generation)
+
+
+def _withdraw(
+    context: ty.Any, uuid: str, generation: str
+) -> None:
+    try:
+        withdrawn = attempts.withdraw(context, uuid, generation)
+    except db_exc.DBError:
+        LOG.exception('The server could not be moved back to cell0.',
+                      instance_uuid=uuid)
+        refusals.conflict(
+            f'Server {uuid} could not be handed to a nova-conductor, and a '
+            f'database does not answer. Nothing of it is lost; if it stays in '
+            f'BUILD, an operator can recover it.')
+    if withdrawn:
+        refusals.conflict(
+            f'Server {uuid} could not be handed to a nova-conductor. It is '
+            f'buried in cell0 as before. Try again later.')
