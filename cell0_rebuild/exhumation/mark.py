@@ -39,7 +39,8 @@ class Mark:
     :param baseline: what was :mod:`watched` in cell0 when it was read.
     :param asked: the same as the rebuild request wants it.
     :param mapped_at: when the instance mapping was written last, before.
-    :param taken_by: the host of the conductor that works on it.
+    :param taken_by: the host of the conductor that works on it, and an ID
+        of its message.
     :param accepted: the changes are made: if the attempt fails, they stay.
     """
 

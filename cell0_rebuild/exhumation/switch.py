@@ -32,6 +32,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import sqlalchemy as sa
+import tenacity
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
@@ -74,27 +75,42 @@ def _to_build_request(
     make().create()
 
 
-@_retry
-@api_db_api.context_manager.writer
 def take(
     context: ty.Any, instance_uuid: str, generation: str, host: str,
     spec: ty.Any = None,
 ) -> ty.Any:
     """Begin to work on an attempt: only the first who comes may.
 
+    It is tried again if the database goes away: that may have been after the
+    commit, and then nobody else would take it.
+
     :param host: who takes it.
     :param spec: the RequestSpec to :func:`accept` the attempt with.
     :returns: the build request; None if the attempt has ended, was taken
         before, or the server is in a cell.
     """
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(db_exc.DBError),
+        stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
+        reraise=True,
+    )(_take, context, instance_uuid, generation,
+      f'{host} {uuidutils.generate_uuid()}', spec)
+
+
+@_retry
+@api_db_api.context_manager.writer
+def _take(
+    context: ty.Any, instance_uuid: str, generation: str, taker: str,
+    spec: ty.Any,
+) -> ty.Any:
     row = _locked_row(context, instance_uuid, generation)
     if row is None or _cell_of(context, instance_uuid) is not None:
         return None
     build_request = _build_request(context, row)
     found = mark.of(build_request.instance)
-    if found is None or found.taken_by is not None:
+    if found is None or found.taken_by not in (None, taker):
         return None
-    found.taken_by = host
+    found.taken_by = taker
     _store(context, build_request, found, spec)
     return build_request
 

@@ -65,9 +65,24 @@ class LostCommitTest(test_races.RaceTestCase):
         self.assert_refused(409, self.server)
         self.assert_shown_once(self.server['id'], 'BUILD')
 
-    def _assert_refused_without_a_trace(self, database, **body):
+    def test_a_conductor_that_took_it_did_not_build_it(self):
+        # The first is nova-api's.
+        self.useFixture(LostCommit('api', number=2))
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_a_refused_rebuild_was_taken_back_only_halfway(self):
+        def be_silent(*args):
+            raise exceptions.NoConductor('no answer')
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', be_silent)
+        self._assert_refused_without_a_trace('api', number=2)
+
+    def _assert_refused_without_a_trace(
+        self, database, number=1, **body
+    ):
         before = databases.dump()
-        self.useFixture(LostCommit(database))
+        self.useFixture(LostCommit(database, number))
         self.assert_refused(409, self.server, **body)
         self.assertEqual([], [
             line for line in databases.differences(before, databases.dump())
@@ -79,22 +94,22 @@ class LostCommitTest(test_races.RaceTestCase):
 
 
 class LostCommit(base.fixtures.Fixture):
-    """Loses the answer to the next commit in a database."""
+    """Loses the answer to one of the next commits in a database."""
 
-    def __init__(self, database):
+    def __init__(self, database, number=1):
         self._database = database
+        self._left = number
 
     def _setUp(self):
         names = boundaries.databases()
         commit = sa_base.Connection._commit_impl
-        lost = []
 
         def commit_and_lose(connection):
             commit(connection)
-            if not lost and names.get(
-                    str(connection.engine.url)) == self._database:
-                lost.append(connection)
-                raise db_exc.DBConnectionError()
+            if names.get(str(connection.engine.url)) == self._database:
+                self._left -= 1
+                if not self._left:
+                    raise db_exc.DBConnectionError()
         self.useFixture(base.fixtures.MonkeyPatch(
             'sqlalchemy.engine.base.Connection._commit_impl',
             commit_and_lose))
