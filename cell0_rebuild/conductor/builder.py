@@ -169,6 +169,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: if the attempt is no longer the current one.
         """
+        # It is there also if the database goes away while it commits.
+        self._cell = cell
         if not switch.into_cell(
                 context, self._attempt.uuid, self._attempt.generation,
                 cell.id) and not switch.is_abandoned(
@@ -177,7 +179,6 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 real_cell.remove(
                     context, self._attempt.uuid, cell, instance.id)
             self._check_current(context)
-        self._cell = cell
 
     def _delete_build_request(
         self, context: ty.Any, build_request: ty.Any, instance: ty.Any,

@@ -71,6 +71,15 @@ class LostCommitTest(test_races.RaceTestCase):
         self.rebuild(self.server)
         self.active(self.server)
 
+    def test_a_conductor_that_had_mapped_it_left_it_in_build_for_ever(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.into_cell',
+            after=self._raise_away))
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual([], databases.dump()['cell1']['instances'])
+
     def test_a_refused_rebuild_was_taken_back_only_halfway(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
