@@ -27,6 +27,7 @@ import typing as ty
 
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
@@ -51,6 +52,7 @@ class Attempt:
         mark.
     :param mark: the mark that was on it.
     :param last_state: what was :mod:`watched` when the build request went.
+    :param maybe_ended: the database went away when the build request went.
     :param row_id: the row that Nova has created in the real cell.
     :param remapped: the mapping points at cell0 again.
     :param left_cell: it was taken out of the real cell again.
@@ -60,6 +62,7 @@ class Attempt:
     build_request: ty.Any
     mark: mark.Mark
     last_state: dict[str, ty.Any] | None = None
+    maybe_ended: bool = False
     row_id: int | None = None
     remapped: bool = False
     left_cell: bool = False
@@ -68,7 +71,7 @@ class Attempt:
     @property
     def handed_over(self) -> bool:
         """Whether the build request has ended in favour of a real cell."""
-        return self.last_state is not None
+        return self.maybe_ended or self.last_state is not None
 
     @property
     def uuid(self) -> str:
@@ -215,9 +218,13 @@ def hand_over(
     history.copy(source, destination, attempt.uuid)
     now = grave.state(source, attempt.uuid)
     attempt.row_id = instance.id
-    last = switch.end(
-        context, attempt.uuid, attempt.generation, dataclasses.replace(
-            attempt.mark, baseline=now or attempt.mark.baseline))
+    try:
+        last = switch.end(
+            context, attempt.uuid, attempt.generation, dataclasses.replace(
+                attempt.mark, baseline=now or attempt.mark.baseline))
+    except db_exc.DBError:
+        attempt.maybe_ended = True
+        raise
     if last is None or now is None:
         return False
     attempt.last_state = watched.state(last.instance)

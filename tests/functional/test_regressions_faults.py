@@ -80,6 +80,14 @@ class LostCommitTest(test_races.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assertEqual([], databases.dump()['cell1']['instances'])
 
+    def test_a_conductor_that_handed_it_over_left_it_in_build_for_ever(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.end', after=self._raise_away))
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual([], databases.dump()['cell1']['instances'])
+
     def test_a_refused_rebuild_was_taken_back_only_halfway(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
