@@ -12,7 +12,8 @@
 
 """Let every fault happen at every boundary of a rebuild; print what became.
 
-Usage: run_faults.py [--write-docs] [--sample N] [--seed N] [TEST ...]
+Usage: run_faults.py [--write-docs] [--sample N] [--seed N] [--only PATTERN]
+                     [--jobs N] [TEST ...]
 
 Each series of tests/faults runs in a process of its own, as many at a time as
 there are processors. The exit code is not 0 if a server was lost or something
@@ -66,7 +67,8 @@ def run(test, log, options):
         **os.environ, 'OS_TEST_TIMEOUT': '0',
         'CELL0_REBUILD_FAULTS_LOG': str(log),
         'CELL0_REBUILD_FAULTS_SAMPLE': str(options.sample),
-        'CELL0_REBUILD_FAULTS_SEED': str(options.seed)}
+        'CELL0_REBUILD_FAULTS_SEED': str(options.seed),
+        'CELL0_REBUILD_FAULTS_ONLY': options.only}
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-m', 'unittest', test], cwd=ROOT,
         env=environment, capture_output=True, text=True, check=False)
@@ -160,6 +162,8 @@ def main():
     parser.add_argument('--sample', type=int, default=0,
                         help='runs of each series; 0 means all')
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--only', default='', metavar='PATTERN',
+                        help='faults whose names match')
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('tests', nargs='*')
     options = parser.parse_args()

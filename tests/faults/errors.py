@@ -28,6 +28,7 @@ import oslo_messaging as messaging
 import requests
 
 from tests.faults import boundaries
+from tests.faults import recovery
 from tests.faults import series
 from tests.faults import stories
 from tests.functional import databases
@@ -161,7 +162,7 @@ class ErrorSeries(series.Series):
 
     def check(self, server, fault, run, answer):
         """Extend: a refusal leaves no trace and says why."""
-        status = self.check_shown(server)
+        status = self._status(server, fault)
         if answer.status_code == 202:
             if status == 'BUILD' and fault.times == ONCE:
                 raise stories.Problem('accepted, and it stays in BUILD')
@@ -172,6 +173,17 @@ class ErrorSeries(series.Series):
         if (answer.status_code >= 500
                 and fault.boundary.where not in _OF_NOVA):
             raise stories.Problem(f'the answer is {answer.text}')
+
+    def _status(self, server, fault):
+        try:
+            return self.check_shown(server)
+        except stories.Lost:
+            if fault.times != ALWAYS or fault.boundary.what == 'api':
+                raise
+        # What is in a cell that is away cannot be put right.
+        recovery.recover(server['id'])
+        self.cleared = True
+        return self.check_shown(server)
 
     def _check_untouched(self, run):
         # Whoever takes a move back writes rows again.

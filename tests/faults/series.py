@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import random
+import re
 
 from tests.faults import boundaries
 from tests.faults import recovery
@@ -26,6 +27,8 @@ from tests.faults import stories
 # How many cases a quick run takes of each series; all if it is 0.
 SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '12'))
 SEED = int(os.environ.get('CELL0_REBUILD_FAULTS_SEED', '1'))
+# Which of them; a regular expression.
+ONLY = os.environ.get('CELL0_REBUILD_FAULTS_ONLY', '')
 # Where each case is written as a line of JSON, for tools/run_faults.py.
 LOG = os.environ.get('CELL0_REBUILD_FAULTS_LOG')
 
@@ -71,7 +74,9 @@ class Series(stories.Deployment):
         """
         crossed = [boundary for boundary in self.boundaries_of(story)
                    if boundary.process in processes]
-        cases = list(zip(self.faults_of(crossed), itertools.cycle(endings)))
+        cases = [(fault, ending) for fault, ending in zip(
+            self.faults_of(crossed), itertools.cycle(endings))
+            if re.search(ONLY, str(fault))]
         total = len(cases)
         if total > SAMPLE > 0:
             cases = random.Random(SEED).sample(cases, SAMPLE)
@@ -110,8 +115,9 @@ class Series(stories.Deployment):
             self.check(server, fault, run, answer)
             getattr(self, f'_then_{ending}')(server)
         except stories.Problem as problem:
-            self.forget(server)
             return problem
+        finally:
+            self.forget(server)
         return None
 
     def check(self, server, fault, run, answer):

@@ -45,6 +45,8 @@ class Deployment(base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
+        # Servers that were lost stay.
+        self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
         self._service = self._start_compute('host1').service_ref.uuid
         self.crossings = self.useFixture(boundaries.Crossings(self))
@@ -93,14 +95,19 @@ class Deployment(base.FunctionalTestCase):
         fixture._last_ctxt_mgr = fixture._default_ctxt_mgr
         if any(boundary.what == 'build_and_run_instance'
                for boundary in run.conductor.done):
-            self.wait_for(server, 'ACTIVE')
+            # Unless the conductor was told that it had failed.
+            self._eventually(lambda: self.assertNotEqual(
+                'BUILD', self.api.get_server(server['id'])['status']),
+                'a compute has it, but', max_retries=200)
 
     def wait_for(self, server, status):
         """Wait for a status."""
         try:
             return self._wait_for_state_change(server, status)
         except AssertionError as error:
-            raise Lost(f'not {status}: {error}') from error
+            shown = self.api.get_server(server['id'])['status']
+            raise Lost(f'it does not become {status}, it is {shown}'
+                       ) from error
 
     def check_shown(self, server):
         """Check that its owner sees it exactly once; return its status."""
@@ -194,6 +201,7 @@ class Deployment(base.FunctionalTestCase):
                 if attachment['instance_uuid'] == server['id']:
                     del attachments[attachment['id']]
         self.placement.delete(f'/allocations/{server["id"]}')
+        self.api.api_request(f'/servers/{server["id"]}', method='DELETE')
 
     def _usual_remains(self):
         """Return what Nova leaves of a buried and of an active server."""
@@ -212,8 +220,8 @@ class Deployment(base.FunctionalTestCase):
         return [port for port in self.neutron._ports.values()
                 if port.get('device_id') == server['id']]
 
-    def _eventually(self, check, problem):
+    def _eventually(self, check, problem, max_retries=20):
         try:
-            self._wait_for_assert(check, max_retries=20, sleep=0.1)
+            self._wait_for_assert(check, max_retries, sleep=0.1)
         except AssertionError as error:
             raise Problem(f'{problem} {error}') from error
