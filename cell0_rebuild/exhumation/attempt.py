@@ -341,6 +341,9 @@ def _record(
 
 
 def _may_bury(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    if attempt.maybe_ended:
+        place = switch.place(context, attempt.uuid)
+        attempt.maybe_ended = place is None or place.build_request_id is None
     if not attempt.handed_over:
         abandoned = switch.is_abandoned(context, attempt.uuid)
         if abandoned:

@@ -182,7 +182,7 @@ class Crossings(fixtures.Fixture):
 
     def _setUp(self):
         self._databases = databases()
-        self._patchdatabases()
+        self._patch_databases()
         self._patch_messages()
         self._patch_threads()
         self._patch_placement()

@@ -88,6 +88,16 @@ class LostCommitTest(test_races.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assertEqual([], databases.dump()['cell1']['instances'])
 
+    def test_a_hand_over_that_was_not_committed_left_a_build_request(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.end', before=self._raise_away))
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        found = databases.dump()
+        self.assertEqual([], found['api']['build_requests'])
+        self.assertEqual([], found['cell1']['instances'])
+
     def test_a_refused_rebuild_was_taken_back_only_halfway(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
