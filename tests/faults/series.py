@@ -25,7 +25,7 @@ from tests.faults import remains
 from tests.faults import stories
 
 # How many cases a quick run takes of each series; all if it is 0.
-SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '12'))
+SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '10'))
 SEED = int(os.environ.get('CELL0_REBUILD_FAULTS_SEED', '1'))
 # Which of them; a regular expression.
 ONLY = os.environ.get('CELL0_REBUILD_FAULTS_ONLY', '')
