@@ -28,7 +28,6 @@ import oslo_messaging as messaging
 import requests
 
 from tests.faults import boundaries
-from tests.faults import recovery
 from tests.faults import series
 from tests.faults import stories
 from tests.functional import databases
@@ -181,7 +180,7 @@ class ErrorSeries(series.Series):
             if fault.times != ALWAYS or fault.boundary.what == 'api':
                 raise
         # What is in a cell that is away cannot be put right.
-        recovery.recover(server['id'])
+        self.recover(server)
         self.cleared = True
         return self.check_shown(server)
 

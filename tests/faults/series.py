@@ -20,9 +20,9 @@ import random
 import re
 
 from tests.faults import boundaries
-from tests.faults import recovery
 from tests.faults import remains
 from tests.faults import stories
+from tests.functional import recovering
 
 # How many cases a quick run takes of each series; all if it is 0.
 SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '10'))
@@ -129,12 +129,12 @@ class Series(stories.Deployment):
         if self.check_gone(server, remains.in_cell0):
             # The hidden row of a server that has reached its cell: no
             # statement of Nova's delete would have to know of it.
-            recovery.recover(server['id'])
+            self.recover(server)
             self.cleared = True
             self.check_gone(server)
 
     def _then_recover(self, server):
-        recovery.recover(server['id'])
+        self.recover(server)
         if self.check_shown(server) != 'ACTIVE':
             self.wait_for(server, 'ERROR')
             self.have_capacity(True)
@@ -145,6 +145,12 @@ class Series(stories.Deployment):
         self.check_active(server)
         self.check_complete(server)
         self._finish(server)
+
+    def recover(self, server):
+        """Bring it back as an operator does."""
+        code, found = recovering.recover(server['id'])
+        if code:
+            raise stories.Lost(f'recover ends with {code}: {found}')
 
     def _finish(self, server):
         self.delete(server)
