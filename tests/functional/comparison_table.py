@@ -60,7 +60,8 @@ PARAMETERS = (
     Row(('config_drive',), 'Yes', '', (_GIVEN + 'config_drive',)),
     Row(('user_data',), 'Yes', '', (_GIVEN + 'user_data',)),
     Row(('personality',), 'Yes', 'Up to microversion 2.56. Stored while the '
-        'server is buried, then forgotten.', (_GIVEN + 'personality',)),
+        'server is buried, then forgotten, unless the operator of the cloud '
+        'wants otherwise.', (_GIVEN + 'personality',)),
     Row(('OS-DCF:diskConfig',), 'Yes', '',
         (_GIVEN + 'disk_config_auto', _GIVEN + 'disk_config_manual')),
     Row(('adminPass',), 'No', 'Nova does not store it. The answer to the '
