@@ -4,7 +4,7 @@ VENV ?= .venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults integration test-faults check clean
+	faults integration test-faults check docs clean
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-faults  all of them, with a table of what became"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make check        lint and types"
+	@echo "make docs         build the documentation, in doc/build/html"
 	@echo "make clean        remove what these made"
 
 environment:
@@ -42,6 +43,9 @@ test-faults: environment
 
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh
+
+docs: environment
+	@$(VENV)/bin/python -m sphinx -W -q -b html doc/source doc/build/html
 
 clean:
 	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache

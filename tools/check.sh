@@ -18,4 +18,7 @@ check mypy
 check codespell
 check bashate -i E006 "${scripts[@]}"
 check shellcheck "${scripts[@]}"
+check doc8 -q README.rst CONTRIBUTING.rst doc/source
+check reno lint
+check python -m sphinx -W -q -b html doc/source doc/build/html
 exit "$failed"

@@ -14,7 +14,8 @@ set -o pipefail
 folder=$(realpath --canonicalize-missing "${1:-.venv}")
 here=$(cd "$(dirname "$0")/.." && pwd)
 inputs=("$here"/requirements.txt "$here"/test-requirements.txt
-        "$here"/lint-requirements.txt "$here"/constraints/nova34.txt
+        "$here"/lint-requirements.txt "$here"/doc/requirements.txt
+        "$here"/constraints/nova34.txt
         "$here"/setup.cfg "$here"/pyproject.toml "$here"/tools/environment.sh)
 
 function is_new_enough {
@@ -53,5 +54,6 @@ cd "$here"
 "$folder/bin/uv" pip install --quiet --compile-bytecode \
     --python "$folder/bin/python" --constraint constraints/nova34.txt \
     --requirement requirements.txt --requirement test-requirements.txt \
-    --requirement lint-requirements.txt --editable .
+    --requirement lint-requirements.txt --requirement doc/requirements.txt \
+    --editable .
 echo "$stamp" > "$folder/stamp"
