@@ -219,7 +219,7 @@ class NoConductorTest(RefusalTestCase):
     def test_a_conductor_that_comes_after_the_refusal_does_nothing(self):
         sent = []
 
-        def delay(api, context, method, **arguments):
+        def delay(api, context, method, *args, **arguments):
             if method != 'ping':
                 sent.append((context, arguments))
                 raise exceptions.NoConductor('timeout')
