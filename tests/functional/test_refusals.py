@@ -196,19 +196,15 @@ class NoConductorTest(RefusalTestCase):
                       'rebuild_instance_in_cell0', fail)
         before = databases.dump()
         self.assert_refused(409, self.server)
-        # It was done and undone, and that is all that can be seen of it.
         self.assertEqual(
-            set(), {line.split(':')[0] for line in databases.differences(
-                before, databases.dump())} - {
-                'api.instance_mappings.updated_at',
-                'cell0.instances.updated_at'})
+            [], databases.differences(before, databases.dump()))
         self.assert_shown_once(self.server['id'], 'ERROR')
 
     def test_a_conductor_that_took_it_but_did_not_say_so_is_believed(self):
         call = rpcapi.RebuildAPI._call
 
-        def lose_the_answer(api, context, method, **arguments):
-            call(api, context, method, **arguments)
+        def lose_the_answer(api, context, method, *args, **arguments):
+            call(api, context, method, *args, **arguments)
             if method != 'ping':
                 raise exceptions.NoConductor('timeout')
         self.stub_out(
