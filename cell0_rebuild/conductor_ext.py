@@ -35,5 +35,5 @@ PATCHES = (
         internals.ACTION_START, f'{_WRAPPERS}.actions:action_start'),
     *(patching.Reliance(target) for target in (
         *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS,
-        *internals.REIMAGE)),
+        *internals.LEFTOVERS, *internals.REIMAGE)),
 )

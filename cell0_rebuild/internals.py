@@ -156,12 +156,27 @@ CLAIMS = (
         'nova.scheduler.client.report',
         'SchedulerReportClient.delete_allocation_for_instance',
         'self, context, uuid, consumer_type=\'instance\', force=False',
-        'called: before a build, and when it has failed'),
+        'called: before a build'),
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.remove_provider_tree_from_instance_allocation',
         'self, context, consumer_uuid, root_rp_uuid',
         'called: releases the claim of a stale rebuild'),
+)
+
+# Called for what a buried server has left in Placement, in nova-conductor and
+# by cell0-rebuild-manage.
+
+LEFTOVERS = (
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.get_allocs_for_consumer',
+        'self, context, consumer', 'called: finds leftovers'),
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.put_allocations',
+        'self, context, consumer_uuid, payload',
+        'called: deletes leftovers, unless they have changed'),
 )
 
 # Called to write an image to a root volume.
@@ -227,20 +242,54 @@ CHECKS = (
         'nova.limit.placement', 'enforce_num_instances_and_resources',
         'context, project_id, request_spec, min_count, max_count, '
         'enforcer=None, delta_updates=None', 'called'),
+    patching.Target(
+        'nova.objects.service', 'get_minimum_version_all_cells',
+        'context, binaries, require_all=False', 'called'),
+    patching.Target(
+        'nova.block_device', 'get_bdm_image_metadata',
+        'context, image_api, volume_api, block_device_mapping, '
+        'legacy_bdm=True', 'called'),
+    patching.Target(
+        'nova.volume.cinder', 'API.get',
+        'self, context, volume_id, microversion=None', 'called'),
+    patching.Target(
+        'nova.volume.cinder', 'API.attachment_get',
+        'self, context, attachment_id', 'called'),
+    patching.Target(
+        'nova.volume.cinder', 'API.get_snapshot',
+        'self, context, snapshot_id', 'called'),
+    patching.Target(
+        'nova.volume.cinder', 'API.get_all_volume_types',
+        'self, context', 'called'),
+    patching.Target(
+        'nova.virt.hardware', 'get_vtpm_constraint',
+        'flavor, image_meta', 'called'),
+    patching.Target(
+        'nova.virt.hardware', 'get_tpm_secret_security_constraint',
+        'flavor', 'called'),
+    patching.Target(
+        'nova.virt.hardware', 'numa_get_constraints',
+        'flavor, image_meta', 'called'),
+    patching.Target(
+        'nova.virt.hardware', 'get_pci_numa_policy_constraint',
+        'flavor, image_meta', 'called'),
+    patching.Target(
+        'nova.pci.request', 'get_pci_requests_from_flavor',
+        'flavor, affinity_policy=None', 'called'),
+    patching.Target(
+        'nova.accelerator.cyborg', 'get_device_profile_request_groups',
+        'context, dp_name, owner=None', 'called'),
+    patching.Target(
+        'nova.objects.quotas', 'Quotas.check_deltas',
+        'cls, context, deltas, *count_args, **count_kwargs', 'called'),
+    patching.Target(
+        'nova.objects.quotas', 'Quotas.get_all_by_project_and_user',
+        'cls, context, project_id, user_id', 'called'),
 )
 
 # Called by cell0-rebuild-manage.
 
 RECOVERY = (
-    patching.Target(
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.get_allocs_for_consumer',
-        'self, context, consumer', 'called: finds leftovers'),
-    patching.Target(
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.put_allocations',
-        'self, context, consumer_uuid, payload',
-        'called: deletes leftovers, unless they have changed'),
     patching.Target(
         'nova.compute.utils', 'add_instance_fault_from_exc',
         'context, instance, fault, exc_info=None, fault_message=None',

@@ -47,19 +47,23 @@ class Kept:
         that an administrator asked for.
     :param injected_files: ``[path, content]`` of each personality file; the
         content is None if it is not kept.
+    :param written: the image that Cinder was told to write to the root
+        volume; it may have failed.
     """
 
     requested_networks: ty.Any
     requested_destination: ty.Any = None
     injected_files: list[list[str | None]] = dataclasses.field(
         default_factory=list)
+    written: str | None = None
 
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored in the blob."""
         return {
             'requested_networks': _stored(self.requested_networks),
             'requested_destination': _stored(self.requested_destination),
-            'injected_files': [list(file) for file in self.injected_files]}
+            'injected_files': [list(file) for file in self.injected_files],
+            'written': self.written}
 
     @classmethod
     def from_primitive(cls, stored: dict[str, ty.Any]) -> Kept:
@@ -69,7 +73,8 @@ class Kept:
                     stored['requested_networks']),
             _loaded(nova_objects.Destination,
                     stored['requested_destination']),
-            stored['injected_files'])
+            stored['injected_files'],
+            stored.get('written'))
 
 
 def _stored(value: ty.Any) -> ty.Any:
@@ -149,15 +154,16 @@ def keep(
 
 
 @api_db_api.context_manager.writer
-def keep_mark(
-    context: ty.Any, instance_uuid: str, mark: dict[str, ty.Any]
-) -> None:
-    """Store the mark of a build request that ends, with what is kept."""
+def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
+    """Store more with what is kept of a server.
+
+    :param entries: ``mark``, of a build request that ends, or ``written``.
+    """
     for db_spec in _rows(context, [instance_uuid]):
         stored = _section(db_spec['spec'])
         if stored is not None:
             db_spec.update({'spec': _with_section(
-                db_spec['spec'], dict(stored, mark=mark))})
+                db_spec['spec'], dict(stored, **entries))})
             db_spec.save(context.session)
 
 

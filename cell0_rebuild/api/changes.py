@@ -49,7 +49,7 @@ def apply(
     compute_api._check_auto_disk_config(
         image=image.meta, auto_disk_config=disk_config)
     if image.is_new:
-        if disk_config is None and image.id == instance.image_ref:
+        if disk_config is None and image.id in (None, instance.image_ref):
             disk_config = instance.auto_disk_config
         _set_image(compute_api, context, instance, image, disk_config)
         if not volumes.is_volume_backed(bdms):
@@ -100,5 +100,7 @@ def _set_image(
         if not key.startswith(utils.SM_IMAGE_PROP_PREFIX)}
     metadata.update(utils.get_system_metadata_from_image(
         image.meta, instance.flavor))
-    metadata['image_base_image_ref'] = image.id
+    metadata['image_base_image_ref'] = (
+        instance.system_metadata.get('image_base_image_ref', '')
+        if image.id is None else image.id)
     instance.system_metadata = metadata

@@ -22,6 +22,7 @@ from nova import exception
 from nova import utils
 import webob.exc
 
+from cell0_rebuild.api import refusals
 from cell0_rebuild.api import volumes
 
 
@@ -33,11 +34,13 @@ class Image:
     :param meta: as Nova's image API, or the volume, describes it.
     :param is_new: the server had another one, or this one has other
         properties now.
+    :param overwrites: it is to be put on the root volume.
     """
 
     id: str | None
     meta: dict[str, ty.Any]
     is_new: bool
+    overwrites: bool = False
 
 
 def current(
@@ -59,13 +62,16 @@ def current(
 
 def for_build(
     compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
-    image_href: str | None, reimages: bool,
+    image_href: str | None, reimages: bool, written: str | None,
 ) -> Image:
     """Return the image that a buried server is built from.
 
     :param image_href: the image that the request names; None keeps the
         server's.
     :param reimages: the request may write a new image to a root volume.
+    :param written: the image that a former rebuild had written to it.
+    :raises HTTPConflict: if it is not known what is on the root volume, and
+        the request names no image.
     :raises ImageNotFound: if there is none such.
     :raises ImageUnacceptable: if a root volume would get another image and
         may not.
@@ -75,18 +81,35 @@ def for_build(
             context, image_href or instance.image_ref)
         return Image(image_id, meta, image_id != instance.image_ref
                      or _has_changed(instance, meta))
-    if image_href is None or image_href == _of_root_volume(
-            compute_api, context, bdms):
-        return Image(None, block_device.get_bdm_image_metadata(
+    return _for_volume(
+        compute_api, context, instance, bdms, image_href, reimages, written)
+
+
+def _for_volume(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    image_href: str | None, reimages: bool, written: str | None,
+) -> Image:
+    there = _of_root_volume(compute_api, context, bdms)
+    # Cinder says what was on the volume before, if it fails to write.
+    unknown = written not in (None, there)
+    if image_href is None and unknown:
+        refusals.conflict(
+            f'An image was to be written to volume '
+            f'{bdms.root_bdm().volume_id}, and that failed: what is on it is '
+            f'not known. Name the image that the server is to be rebuilt '
+            f'with.')
+    if image_href is None or (image_href == there and not unknown):
+        meta = block_device.get_bdm_image_metadata(
             context, compute_api.image_api, compute_api.volume_api, bdms,
-            legacy_bdm=False), False)
+            legacy_bdm=False)
+        return Image(None, meta, _has_changed(instance, meta))
     if not reimages:
         raise exception.ImageUnacceptable(
             image_id=image_href,
             reason='a volume-backed server gets another image from '
                    'microversion 2.93 on only')
     image_id, meta = compute_api._get_image(context, image_href)
-    return Image(image_id, meta, True)
+    return Image(image_id, meta, is_new=True, overwrites=True)
 
 
 def _has_changed(instance: ty.Any, meta: dict[str, ty.Any]) -> bool:
@@ -109,9 +132,9 @@ def _of_root_volume(
 ) -> str | None:
     """Return the ID of the image of the root volume, also of one to come."""
     root = bdms.root_bdm()
-    if root.image_id:
-        return str(root.image_id)
     volume_id = root.volume_id
+    if volume_id is None and root.image_id:
+        return str(root.image_id)
     if volume_id is None and root.snapshot_id:
         volume_id = compute_api.volume_api.get_snapshot(
             context, root.snapshot_id)['volume_id']

@@ -149,7 +149,7 @@ def _validate(
     owners = owner.context_of(context, buried.instance)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
-        reimages)
+        reimages, spec.kept.written)
     compute_api._check_image_arch(image=image.meta)
     instance = snapshot.instance_to_build(buried.instance)
     request_changes.apply(
@@ -161,12 +161,12 @@ def _validate(
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm(),
         oldest_compute)
-    volumes.check(compute_api, context, buried.instance, buried.bdms)
     bdms = snapshot.new_bdms(context, buried.bdms)
     reimage_volume_id = None
-    if image.is_new and volumes.is_volume_backed(bdms):
+    if image.overwrites:
         reimage_volume_id = volumes.give_image(
             context, bdms, ty.cast(str, image.id))
+    volumes.check(compute_api, context, buried.instance, bdms)
     vtpm.check(context, instance, image)
     request.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
@@ -220,7 +220,7 @@ def _move(
     try:
         generation = attempts.exhume(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
-            mapping)
+            mapping, plan.image.id if plan.reimage_volume_id else None)
     except exceptions.LostRace:
         refusals.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '
@@ -230,7 +230,8 @@ def _move(
                       instance_uuid=uuid)
         refusals.conflict(
             f'Server {uuid} could not be moved out of cell0: a database does '
-            f'not answer. Try again later.')
+            f'not answer. Try again later; if it stays in BUILD, an operator '
+            f'can recover it.')
     # The server is in no cell now; what comes must not look into cell0.
     nova_context.set_target_cell(context, None)
     try:
@@ -240,9 +241,10 @@ def _move(
     except exception.InvalidVolume:
         raise
     except Exception as error:
-        # Also what the conductor raised before it had taken the server.
-        LOG.warning('No nova-conductor says that it rebuilds the server: %r',
-                    error, instance_uuid=uuid)
+        # Also what the conductor raised before it had taken the server. Its
+        # text may have the values of a statement.
+        LOG.warning('No nova-conductor says that it rebuilds the server (%s).',
+                    type(error).__name__, instance_uuid=uuid)
         _withdraw(context, uuid, generation)
 
 
@@ -258,7 +260,7 @@ def _withdraw(
             f'Server {uuid} could not be handed to a nova-conductor, and a '
             f'database does not answer. Nothing of it is lost; if it stays in '
             f'BUILD, an operator can recover it.')
-    if withdrawn:
+    if withdrawn or not attempts.goes_on(context, uuid, generation):
         refusals.conflict(
             f'Server {uuid} could not be handed to a nova-conductor. It is '
             f'buried in cell0 as before. Try again later.')

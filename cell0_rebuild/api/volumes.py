@@ -26,6 +26,9 @@ from cell0_rebuild.api import refusals
 # From it on Cinder writes an image to a volume that is reserved.
 REIMAGE_MICROVERSION = '3.68'
 
+# Of a volume that waits for its server; many servers may have one in use.
+_ATTACHED = ('reserved', 'attaching', 'in-use', 'detaching')
+
 
 def check(
     compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any
@@ -68,15 +71,12 @@ def _check_attached(
             exception.VolumeAttachmentNotFound) as error:
         raise webob.exc.HTTPBadRequest(
             explanation=error.format_message()) from error
-    if volume['status'] == 'error':
+    if volume['status'] not in _ATTACHED:
         refusals.conflict(
-            f'Volume {bdm.volume_id} is in status error. Mend it (for '
-            f'example with "openstack volume set --state reserved") and try '
-            f'again.')
-    if volume['status'] == 'downloading':
-        refusals.conflict(
-            f'An image is being written to volume {bdm.volume_id}. Try again '
-            f'when it is reserved.')
+            f'Volume {bdm.volume_id} of server {instance.uuid} is in status '
+            f'{volume["status"]}. Try again when it is reserved; operators: '
+            f'"openstack volume set --state reserved" when it has been put '
+            f'right.')
 
 
 def give_image(context: ty.Any, bdms: ty.Any, image_id: str) -> str | None:

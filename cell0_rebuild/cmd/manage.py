@@ -190,7 +190,8 @@ def _configure(argv: list[str]) -> None:
     activation.load(('objects',)).install_now()
     patching.PatchSet(
         patching.Reliance(target) for target in (
-            *internals.MOVES, *internals.RECOVERY)).check()
+            *internals.MOVES, *internals.LEFTOVERS,
+            *internals.RECOVERY)).check()
 
 
 if __name__ == '__main__':

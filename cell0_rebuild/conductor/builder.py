@@ -81,6 +81,22 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, attempt, request_spec, image, admin_password,
                 injected_files, volume)
 
+    def refuse(
+        self, context: ty.Any, attempt: attempts.Attempt,
+        request_spec: ty.Any, error: Exception,
+    ) -> None:
+        """Bury the server again, as it was.
+
+        Nothing else tells of it, unless nobody waits for an answer.
+        """
+        builder = copy.copy(self)
+        builder._attempt = attempt
+        if switch.is_answered(context, attempt.uuid, attempt.generation):
+            with actions.of_rebuild(attempt.uuid):
+                builder._bury_again(context, error, request_spec)
+        else:
+            builder._try_to_bury(context, None)
+
     def _build(
         self, context: ty.Any, attempt: attempts.Attempt,
         request_spec: ty.Any, image: dict[str, ty.Any],
@@ -93,6 +109,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # It may have waited for a thread.
             self._go_on(context)
             if volume is not None:
+                attempts.accept(context, attempt, request_spec)
                 volume.wait(context, functools.partial(self._go_on, context))
             # What an earlier attempt may have left would be merged with the
             # claim of this one.
@@ -264,7 +281,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         stop=tenacity.stop_after_attempt(5),
         wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
     def _try_to_bury(
-        self, context: ty.Any, record: ty.Callable[[ty.Any], None]
+        self, context: ty.Any, record: ty.Callable[[ty.Any], None] | None
     ) -> bool:
         return attempts.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),

@@ -68,9 +68,10 @@ class RebuildEndpoint:
             return False
         volume = None
         if reimage_volume_id:
-            volume = reimage.Volume(reimage_volume_id, image)
-            self._reimage(context, attempt, volume)
-            attempts.accept(context, attempt, request_spec)
+            root = attempt.build_request.block_device_mappings.root_bdm()
+            volume = reimage.Volume(
+                reimage_volume_id, root.attachment_id, image)
+            self._reimage(context, attempt, request_spec, volume)
         self._executor.submit(
             self._build, context, attempt, request_spec, image,
             admin_password, injected_files, volume)
@@ -78,14 +79,15 @@ class RebuildEndpoint:
 
     def _reimage(
         self, context: ty.Any, attempt: attempts.Attempt,
-        volume: reimage.Volume,
+        request_spec: ty.Any, volume: reimage.Volume,
     ) -> None:
         try:
             volume.write(context)
         except exception.InvalidVolume as error:
             LOG.warning('The rebuild is taken back: %s', error,
                         instance_uuid=attempt.uuid)
-            attempts.bury_again(context, attempt)
+            attempt.mark.writes = None
+            self._builder.refuse(context, attempt, request_spec, error)
             raise
 
     def _build(

@@ -86,7 +86,7 @@ class Attempt:
 
 def exhume(
     context: ty.Any, buried: snapshot.Buried, instance: ty.Any, bdms: ty.Any,
-    spec: ty.Any, mapping: ty.Any,
+    spec: ty.Any, mapping: ty.Any, writes: str | None = None,
 ) -> str:
     """Move a buried server to a build request.
 
@@ -98,6 +98,7 @@ def exhume(
     :param spec: the RequestSpec as it was read; what this rebuild changes of
         it is stored when a conductor takes the attempt.
     :param mapping: the InstanceMapping, which points at cell0.
+    :param writes: the image that Cinder has to write to the root volume.
     :returns: the generation of the attempt.
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
@@ -107,7 +108,8 @@ def exhume(
         changed=sorted(instance.obj_what_changed()),
         baseline=watched.state(
             buried.instance, buried.bdms, buried.instance.tags),
-        asked=watched.state(instance), mapped_at=_text(mapping.updated_at))
+        asked=watched.state(instance), mapped_at=_text(mapping.updated_at),
+        writes=writes)
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
 
@@ -180,6 +182,12 @@ def begin(
     assert found is not None
     mark.take_off(build_request.instance)
     return Attempt(build_request, found)
+
+
+def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+    """Tell whether somebody has the attempt, and have him record its end."""
+    return bool(switch.answer(context, instance_uuid, generation)) or not (
+        is_at_rest(context, instance_uuid))
 
 
 def accept(context: ty.Any, attempt: Attempt, spec: ty.Any) -> None:
@@ -311,7 +319,7 @@ def bury_again(
     if not grave.is_deleted(cctxt, attempt.uuid):
         accepted.keep_changes(context, cctxt, attempt)
         if record is not None:
-            _record(cctxt, attempt, record)
+            _record(context, cctxt, attempt, record)
     if attempt.handed_over:
         buried = attempt.left_cell or _leave_cell(
             context, cctxt, attempt, cell, home)
@@ -331,8 +339,12 @@ def bury_again(
 
 
 def _record(
-    cctxt: ty.Any, attempt: Attempt, record: ty.Callable[[ty.Any], None]
+    context: ty.Any, cctxt: ty.Any, attempt: Attempt,
+    record: ty.Callable[[ty.Any], None],
 ) -> None:
+    if attempt.mark.writes and attempt.mark.taken_by:
+        our_objects.keep_also(
+            context, attempt.uuid, written=attempt.mark.writes)
     if not attempt.recorded:
         record(cctxt)
         attempt.recorded = True

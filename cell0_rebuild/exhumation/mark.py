@@ -41,6 +41,8 @@ class Mark:
     :param mapped_at: when the instance mapping was written last, before.
     :param taken_by: the host of the conductor that works on it, and an ID
         of its message.
+    :param writes: the image that Cinder has to write to the root volume.
+    :param answered: the request was answered before Cinder had.
     :param accepted: the changes are made: if the attempt fails, they stay.
     """
 
@@ -50,6 +52,8 @@ class Mark:
     asked: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     mapped_at: str | None = None
     taken_by: str | None = None
+    writes: str | None = None
+    answered: bool = False
     accepted: bool = False
 
     def put_on(self, instance: ty.Any) -> None:

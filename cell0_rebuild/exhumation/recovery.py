@@ -31,7 +31,6 @@ import typing as ty
 
 from nova.compute import instance_actions
 from nova.compute import utils as compute_utils
-from nova.compute import vm_states
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -255,9 +254,6 @@ def _recorder(uuid: str) -> ty.Callable[[ty.Any], None]:
         objects.InstanceActionEvent.event_finish_with_failure(
             cctxt, uuid, EVENT, exc_val=error, exc_tb=error.__traceback__,
             want_result=False)
-        instance.vm_state = vm_states.ERROR
-        instance.task_state = None
-        instance.save()
         compute_utils.add_instance_fault_from_exc(cctxt, instance, error)
     return record
 

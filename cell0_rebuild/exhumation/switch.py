@@ -38,6 +38,11 @@ from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.exhumation import mark
 
+# Also if the database went away, perhaps after it had committed.
+_patiently = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(db_exc.DBError),
+    stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
+    reraise=True)
 _retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
 
@@ -89,14 +94,11 @@ def take(
     :returns: the build request; None if the attempt has ended, was taken
         before, or the server is in a cell.
     """
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(db_exc.DBError),
-        stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
-        reraise=True,
-    )(_take, context, instance_uuid, generation,
-      f'{host} {uuidutils.generate_uuid()}', spec)
+    return _take(context, instance_uuid, generation,
+                 f'{host} {uuidutils.generate_uuid()}', spec)
 
 
+@_patiently
 @_retry
 @api_db_api.context_manager.writer
 def _take(
@@ -115,6 +117,39 @@ def _take(
     return build_request
 
 
+@_retry
+@api_db_api.context_manager.writer
+def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+    """Note that the request is answered while somebody has the attempt.
+
+    :returns: False if the attempt has ended.
+    """
+    row = _locked_row(context, instance_uuid, generation)
+    if row is None:
+        return False
+    build_request = _build_request(context, row)
+    found = mark.of(build_request.instance)
+    assert found is not None
+    found.answered = True
+    found.put_on(build_request.instance)
+    build_request.save()
+    return True
+
+
+@api_db_api.context_manager.reader
+def is_answered(
+    context: ty.Any, instance_uuid: str, generation: str
+) -> bool:
+    """Tell whether the request was answered: nobody waits for the outcome."""
+    row = context.session.query(api_models.BuildRequest).filter_by(
+        instance_uuid=instance_uuid).first()
+    found = None if row is None else mark.of(
+        _build_request(context, row).instance)
+    return (found is not None and found.generation == generation
+            and found.answered)
+
+
+@_patiently
 @_retry
 @api_db_api.context_manager.writer
 def accept(
@@ -180,7 +215,8 @@ def seize(
     if found is None:
         return None
     found.generation = uuidutils.generate_uuid()
-    found.taken_by = who
+    if found.taken_by is not None:
+        found.taken_by = who
     found.put_on(build_request.instance)
     build_request.save()
     # It stays old, for the next try if this one ends halfway.
@@ -234,7 +270,8 @@ def end(
     if row is None:
         return None
     build_request = _build_request(context, row)
-    our_objects.keep_mark(context, instance_uuid, dataclasses.asdict(last))
+    our_objects.keep_also(
+        context, instance_uuid, mark=dataclasses.asdict(last))
     context.session.delete(row)
     return build_request
 

@@ -13,12 +13,16 @@
 """Another image for a buried volume-backed server."""
 
 import copy
+import threading
 
+from cinderclient import exceptions as cinder_exc
 from nova import exception
 from nova.tests import fixtures as nova_fixtures
+from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.exhumation import switch
 from tests.functional import base
 from tests.functional import databases
 
@@ -33,11 +37,15 @@ class WritingCinder(nova_fixtures.CinderFixture):
         self.image = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
         self.status = 'reserved'
         self.refusal = None
+        self.lost = None
         self.written = []
         self.ends = 'reserved'
+        self.hiccups = []
 
     def fake_get(self, context, volume_id, microversion=None):
         volume = super().fake_get(context, volume_id, microversion)
+        if self.status == 'downloading' and self.hiccups:
+            raise self.hiccups.pop()
         if volume_id == VOLUME:
             volume['volume_image_metadata'] = {'image_id': self.image}
             volume['status'], self.status = self.status, (
@@ -52,6 +60,8 @@ class WritingCinder(nova_fixtures.CinderFixture):
         self.status = 'downloading'
         if self.ends == 'reserved':
             self.image = image_id
+        if self.lost:
+            raise self.lost
 
 
 class ReimageTestCase(base.FunctionalTestCase):
@@ -162,6 +172,57 @@ class FailureTest(ReimageTestCase):
         self.cinder.ends = 'downloading'
         self.assertIn('not ready after 1 s', self.fail())
 
+    def test_the_former_image_was_taken_to_be_on_it_still(self):
+        former = self.cinder.image
+        self.cinder.ends = 'error'
+        self.fail()
+        self.cinder.status = self.cinder.ends = 'reserved'
+        self.assertIn('is not known', self.assert_refused(409, self.server))
+        self.rebuild(self.server, imageRef=former)
+        self.active(self.server)
+        self.assertEqual(
+            [self.new, former], [image for _, image, _ in self.cinder.written])
+        self.assertEqual(
+            former, databases.spec_of(self.server['id']).image.id)
+
+    def test_a_moment_without_cinder_buried_it_with_a_class_name(self):
+        self.cinder.hiccups = [
+            cinder_exc.ClientException(503),
+            exception.CinderConnectionFailed(reason='reset')]
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+
+    def test_whatever_cinder_says_the_fault_says_what_to_do(self):
+        self.cinder.hiccups = [cinder_exc.Unauthorized(401)]
+        self.assertIn('rebuild the server again with an image', self.fail())
+
+    def test_a_reservation_that_goes_meanwhile_buries_it_again(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.reimage.Volume.wait',
+            before=lambda *args: self.cinder.volume_to_attachment[
+                VOLUME].clear()))
+        self.assertIn('VolumeAttachmentNotFound', self.fail())
+
+    def test_a_database_away_for_a_moment_left_it_in_build(self):
+        accept = switch.accept.__wrapped__
+        answers = [db_exc.DBConnectionError()]
+
+        def be_away_once(*args):
+            if answers:
+                raise answers.pop()
+            return accept(*args)
+        self.stub_out('cell0_rebuild.exhumation.switch.accept',
+                      switch._patiently(be_away_once))
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+        self.assertEqual([], answers)
+
+    def test_a_database_away_for_good_buries_it_with_a_fault(self):
+        def be_away(*args):
+            raise db_exc.DBConnectionError()
+        self.stub_out('cell0_rebuild.exhumation.switch.accept', be_away)
+        self.assertIn('DBConnectionError', self.fail())
+
     def test_what_else_was_asked_for_is_kept(self):
         self.cinder.ends = 'error'
         self.fail(name='asked')
@@ -171,7 +232,20 @@ class FailureTest(ReimageTestCase):
             self.new, databases.spec_of(self.server['id']).image.id)
 
 
+class AnswerTest(ReimageTestCase):
+
+    def test_an_answer_of_cinder_that_was_lost_is_no_refusal(self):
+        self.cinder.lost = exception.CinderConnectionFailed(reason='timeout')
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+        self.assertEqual(1, len(self.cinder.written))
+
+
 class RefusalTest(ReimageTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.answered = threading.Event()
 
     def refused(self, code, microversion=base.ADDED):
         before = databases.dump()
@@ -184,9 +258,36 @@ class RefusalTest(ReimageTestCase):
         self.cinder.refusal = exception.InvalidInput(reason='not this one')
         self.assertIn('not this one', self.refused(400))
 
-    def test_an_unknown_answer_of_cinder_leaves_everything_as_it_was(self):
-        self.cinder.refusal = RuntimeError('Unavailable (HTTP 503)')
+    def test_a_cinder_that_is_away_leaves_everything_as_it_was(self):
+        self.cinder.refusal = cinder_exc.ClientException(503, 'Unavailable')
         self.assertIn('Unavailable', self.refused(400))
+
+    def test_a_database_away_in_a_refusal_left_it_in_build(self):
+        to_cell0 = switch.to_cell0
+        answers = [db_exc.DBConnectionError()]
+
+        def be_away_once(*args, **kwargs):
+            if answers:
+                raise answers.pop()
+            return to_cell0(*args, **kwargs)
+        self.stub_out('cell0_rebuild.exhumation.switch.to_cell0', be_away_once)
+        self.cinder.refusal = exception.InvalidInput(reason='not this one')
+        self.assertIn('not this one', self.refused(400))
+        self.assertEqual([], answers)
+
+    def test_refused_after_the_answer_nothing_told_of_it(self):
+        self.flags(rpc_response_timeout=1)
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.reimage.Volume.write',
+            before=lambda *args: self.answered.wait(20)))
+        self.cinder.refusal = exception.InvalidInput(reason='not this one')
+        self.rebuild(self.server, imageRef=self.new)
+        self.answered.set()
+        server = self.buried_again(self.server)
+        self.assertIn('not this one', server['fault']['message'])
+        self.assertEqual(
+            [('create', ['Error']), ('rebuild', ['Error'])],
+            self.actions(self.server))
 
     def test_a_name_set_while_cinder_thinks_is_kept_though_it_refuses(self):
         def rename(*args, **kwargs):
@@ -215,7 +316,7 @@ class RefusalTest(ReimageTestCase):
 
     def test_a_volume_that_is_being_written_is_409(self):
         self.cinder.status = self.cinder.ends = 'downloading'
-        self.assertIn('being written', self.refused(409))
+        self.assertIn('status downloading', self.refused(409))
 
     def test_an_image_that_is_too_large_for_the_volume_is_400(self):
         self.new = self.glance.create(None, {
@@ -270,6 +371,20 @@ class VolumeToBeTest(base.FunctionalTestCase):
         self.rebuilt(self.bury_from_image(), imageRef=self.new)
         self.assertEqual([(self.new, None)], self.made_from)
         self.assertEqual(self.new, self.root('cell1')['image_id'])
+
+    def test_its_former_image_may_be_gone(self):
+        server = self.bury_from_image()
+        self.glance.images.pop(self.glance.image1['id'])
+        self.rebuilt(server, imageRef=self.new)
+        self.assertEqual([(self.new, None)], self.made_from)
+
+    def test_an_image_that_was_mended_is_scheduled_as_it_is_now(self):
+        server = self.bury_from_image()
+        self.glance.images[self.glance.image1['id']]['properties'][
+            'hw_machine_type'] = 'q35'
+        self.rebuilt(server)
+        self.assertEqual('q35', databases.spec_of(
+            server['id']).image.properties.hw_machine_type)
 
     def test_in_place_of_a_snapshot_it_is_made_from_the_new_image(self):
         snapshot = self.cinder.fake_create_snapshot_force(
