@@ -1,0 +1,63 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the RPC server of rebuilds offers, to whoever can send to it."""
+
+import types
+
+import oslo_messaging as messaging
+
+from cell0_rebuild import rpcapi
+from tests.functional import base
+
+
+class EndpointTest(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        [conductor] = self.conductors
+        server = vars(conductor)['_cell0_rebuild_server']._server
+        self.dispatcher = server.dispatcher
+
+    def dispatch(self, method, namespace=rpcapi.NAMESPACE, version='1.0'):
+        """Dispatch a message as it comes from the broker."""
+        return self.dispatcher.dispatch(types.SimpleNamespace(
+            ctxt={}, client_timeout=None, message={
+                'method': method, 'namespace': namespace, 'args': {},
+                'version': version}))
+
+    def test_it_offers_ping_and_the_rebuild_and_nothing_else(self):
+        [endpoint] = self.dispatcher.endpoints
+        offered = [
+            name for name in dir(endpoint)
+            if name != 'target' and callable(getattr(endpoint, name))
+            and self.dispatcher.access_policy.is_allowed(endpoint, name)]
+        self.assertEqual(['ping', 'rebuild_instance_in_cell0'], offered)
+
+    def test_what_is_private_cannot_be_called(self):
+        for name in ('_build', '_reimage', '_builder', '__init__'):
+            self.assertRaises(messaging.NoSuchMethod, self.dispatch, name)
+
+    def test_ping_answers_in_all_versions_that_clients_have(self):
+        for version in ('1.0', rpcapi.REIMAGE_VERSION, rpcapi.VERSION):
+            self.assertTrue(self.dispatch('ping', version=version))
+
+    def test_a_version_that_is_to_come_is_refused(self):
+        major, minor = map(int, rpcapi.VERSION.split('.'))
+        for version in (f'{major}.{minor + 1}', f'{major + 1}.0', '0.9'):
+            self.assertRaises(messaging.UnsupportedVersion,
+                              self.dispatch, 'ping', version=version)
+
+    def test_other_namespaces_are_refused(self):
+        for namespace in (None, '', 'compute_task', 'baseapi'):
+            self.assertRaises(messaging.UnsupportedVersion,
+                              self.dispatch, 'ping', namespace=namespace)
