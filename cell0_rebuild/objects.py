@@ -29,12 +29,11 @@ from nova.db.api import models as api_models
 from nova import objects as nova_objects
 from nova.objects import base
 from nova.objects import request_spec
-from oslo_db import api as oslo_db_api
 from oslo_serialization import jsonutils
 
-SECTION = 'cell0_rebuild'
+from cell0_rebuild import statements
 
-_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+SECTION = 'cell0_rebuild'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +137,7 @@ class RequestSpec(request_spec.RequestSpec):
         return db_spec
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def keep(
     context: ty.Any, kept: collections.abc.Mapping[str, Kept]
@@ -182,7 +181,7 @@ def kept_mark(
     return None
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def forget(context: ty.Any, instance_uuid: str) -> None:
     """Remove what is kept of a server; a server without it is left alone."""

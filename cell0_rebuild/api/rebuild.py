@@ -43,6 +43,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild import rpcapi
+from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -62,8 +63,9 @@ def _rebuild(
 ) -> None:
     gate = microversion.gate()
     if gate.is_open and (mapping := _buried(context, instance)) is not None:
-        _exhume(compute_api, context, instance, mapping,
-                None if gate.keeps_image else image_href, *args, **kwargs)
+        with statements.hidden_values():
+            _exhume(compute_api, context, instance, mapping,
+                    None if gate.keeps_image else image_href, *args, **kwargs)
         return
     if gate.keeps_image and instance.launched_at is not None:
         with refusals.translated():

@@ -42,6 +42,7 @@ from cell0_rebuild.exhumation import ec2
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
+from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -125,6 +126,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:
+            statements.without_values(error)
             LOG.exception('The rebuild failed.', instance_uuid=attempt.uuid)
             if not self._over:
                 self._bury_again(context, error, request_spec)
@@ -242,6 +244,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def _bury_again(
         self, context: ty.Any, exc: Exception, request_spec: ty.Any
     ) -> None:
+        statements.without_values(exc)
         if not self._attempt.handed_over:
             self._check_current(context)
 

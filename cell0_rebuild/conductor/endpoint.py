@@ -25,6 +25,7 @@ from cell0_rebuild.conductor import builder
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild import rpcapi
+from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class RebuildEndpoint:
         return True
 
     @messaging.expected_exceptions(exception.InvalidVolume)
+    @statements.hidden_values()
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
@@ -98,7 +100,8 @@ class RebuildEndpoint:
         LOG.info('Rebuilding the server that was buried in cell0.',
                  instance_uuid=attempt.uuid)
         try:
-            self._builder.build(context, attempt, *args)
+            with statements.hidden_values():
+                self._builder.build(context, attempt, *args)
         except Exception:
             LOG.exception('The rebuild ended halfway.',
                           instance_uuid=attempt.uuid)

@@ -26,19 +26,16 @@ from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import exception
 from nova import objects
-from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import watched
-
-_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+from cell0_rebuild import statements
 
 
 class MaybeHidden(db_exc.DBError):  # type: ignore[misc]
     """The database went away while it hid a server in cell0."""
-
 
 
 def hide(context: ty.Any, instance_uuid: str) -> bool:
@@ -51,7 +48,7 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
     """
     updated = False
 
-    @_retry
+    @statements.retried
     @main_db_api.pick_context_manager_writer
     def hide_it(context: ty.Any) -> bool:
         nonlocal updated
@@ -77,7 +74,7 @@ def _show_after_all(context: ty.Any, instance_uuid: str) -> None:
         raise MaybeHidden() from error
 
 
-@_retry
+@statements.retried
 @main_db_api.pick_context_manager_writer
 def show(context: ty.Any, instance_uuid: str) -> None:
     """Show the row again, if it is still there."""
@@ -91,7 +88,7 @@ def _hidden(value: bool) -> dict[str, ty.Any]:
     return {'hidden': value, 'updated_at': models.Instance.updated_at}
 
 
-@_retry
+@statements.retried
 @main_db_api.pick_context_manager_writer
 def remove(
     context: ty.Any, instance_uuid: str,
@@ -107,7 +104,7 @@ def remove(
         _remove(context, instance_uuid)
 
 
-@_retry
+@statements.retried
 @main_db_api.pick_context_manager_writer
 def is_there(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether there is a row, also one that the owner deleted.
@@ -156,7 +153,7 @@ def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
     return False
 
 
-@_retry
+@statements.retried
 @main_db_api.pick_context_manager_writer
 def close(
     context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],

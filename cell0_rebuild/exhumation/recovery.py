@@ -49,6 +49,7 @@ from cell0_rebuild.exhumation import stuck
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild.exhumation import watched
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -119,7 +120,8 @@ class Recovery:
 
     def _one(self, uuid: str, dry_run: bool) -> Result | None:
         try:
-            found = self._finder.look(uuid)
+            with statements.hidden_values():
+                found = self._finder.look(uuid)
         except Exception as error:
             LOG.exception('The server cannot be looked at.',
                           instance_uuid=uuid)
@@ -129,7 +131,8 @@ class Recovery:
         problem = None
         if not dry_run:
             try:
-                self._mend(found)
+                with statements.hidden_values():
+                    self._mend(found)
             except exceptions.NoPlacement as error:
                 problem = f'its allocations are left: {error}'
             except Exception as error:

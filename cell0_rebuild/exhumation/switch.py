@@ -27,7 +27,6 @@ import typing as ty
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova import objects
-from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
@@ -37,13 +36,13 @@ import tenacity
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.exhumation import mark
+from cell0_rebuild import statements
 
 # Also if the database went away, perhaps after it had committed.
 _patiently = tenacity.retry(
     retry=tenacity.retry_if_exception_type(db_exc.DBError),
     stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
     reraise=True)
-_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
 
 def to_build_request(
@@ -65,7 +64,7 @@ def to_build_request(
         raise exceptions.LostRace(instance_uuid) from error
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def _to_build_request(
     context: ty.Any, instance_uuid: str, cell0_id: int,
@@ -99,7 +98,7 @@ def take(
 
 
 @_patiently
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def _take(
     context: ty.Any, instance_uuid: str, generation: str, taker: str,
@@ -117,7 +116,7 @@ def _take(
     return build_request
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Note that the request is answered while somebody has the attempt.
@@ -150,7 +149,7 @@ def is_answered(
 
 
 @_patiently
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def accept(
     context: ty.Any, instance_uuid: str, generation: str, spec: ty.Any
@@ -195,7 +194,7 @@ def _save_changes(context: ty.Any, spec: ty.Any) -> None:
     stored.save()
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def seize(
     context: ty.Any, instance_uuid: str, before: datetime.datetime, who: str
@@ -224,7 +223,7 @@ def seize(
     return build_request
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def refresh(
     context: ty.Any, instance_uuid: str, generation: str,
@@ -242,7 +241,7 @@ def refresh(
     return True
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def into_cell(
     context: ty.Any, instance_uuid: str, generation: str, cell_id: int
@@ -256,7 +255,7 @@ def into_cell(
     return _set_cell(context, instance_uuid, None, cell_id)
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def end(
     context: ty.Any, instance_uuid: str, generation: str, last: mark.Mark
@@ -276,7 +275,7 @@ def end(
     return build_request
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def to_cell0(
     context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
@@ -298,7 +297,7 @@ def to_cell0(
             context, instance_uuid, cell_id, cell0_id))
 
 
-@_retry
+@statements.retried
 @api_db_api.context_manager.writer
 def remap(
     context: ty.Any, instance_uuid: str, old: int | None, new: int | None
