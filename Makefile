@@ -4,7 +4,7 @@ VENV ?= .venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults integration test-faults check docs clean
+	faults integration test-faults fuzz check docs clean
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -15,6 +15,7 @@ help:
 	@echo "make faults       a sample of the faults at every step of a rebuild"
 	@echo "make test-faults  all of them, with a table of what became"
 	@echo "make integration  the tests on real processes, broker and database"
+	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make check        lint and types"
 	@echo "make docs         build the documentation, in doc/build/html"
 	@echo "make clean        remove what these made"
@@ -40,6 +41,11 @@ unit functional eventlet faults integration: environment
 
 test-faults: environment
 	@$(VENV)/bin/python tools/run_faults.py $(ARGS)
+
+fuzz: environment
+	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \
+		OS_TEST_TIMEOUT=1800 $(VENV)/bin/python -W ignore -m unittest \
+		tests.functional.test_fuzz
 
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh
