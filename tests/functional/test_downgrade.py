@@ -1,0 +1,213 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The package is removed, with servers buried or in the middle of a rebuild.
+
+What is left in the databases is read by a Nova that knows nothing of it.
+"""
+
+import base64
+import contextlib
+import io
+
+import ddt
+from nova.cmd import manage
+from nova.tests import fixtures as nova_fixtures
+from nova.tests.functional.api import client as api_client
+
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import recovering
+from tests.functional import test_recover
+from tests.functional.recovering import crash
+
+HIDE = 'cell0_rebuild.exhumation.grave.hide'
+API = ['instance_mappings', 'request_specs']
+FILE = base64.b64encode(b'hello').decode()
+
+
+class DowngradeTestCase(recovering.RecoverTestCase):
+
+    options = {'personality_files': 'persist'}
+
+    def remove_package(self):
+        """Go on with a Nova that does not have the package."""
+        self.conductors.pop().stop()
+        self.package.patches.remove()
+        self._start(base.STOCK)
+
+    def _start(self, newest):
+        self.start_service('conductor')
+        # It is loaded anew, from functions that are patched or not.
+        self.useFixture(nova_fixtures.OSAPIFixture(
+            api_version='v2.1', stub_keystone=False))
+        self.assertEqual(
+            newest, self.api.api_get('/').body['version']['version'])
+
+    def leave(self, state):
+        """Bring the server into a state and kill whoever is at work."""
+        getattr(self, f'_leave_{state}')()
+
+    def _leave_buried(self):
+        service = self.computes['host1'].service_ref.uuid
+        self.api.put_service(service, {'status': 'disabled'})
+        self.api.delete_server(self.server['id'])
+        with self.microversion_is('2.36'):
+            server = self.api.post_server({'server': dict(
+                self._build_server(networks=[
+                    {'uuid': self.neutron.network_1['id']}]),
+                personality=[{'path': '/etc/hello', 'contents': FILE}])})
+        self.server = self._wait_for_state_change(server, 'ERROR')
+        self.api.put_service(service, {'status': 'enabled'})
+
+    def _leave_not_hidden(self):
+        self.useFixture(base.Interception(HIDE, before=crash))
+        self.assertRaises(recovering.Crash, self.rebuild, self.server)
+
+    def _leave_not_taken(self):
+        self.rebuild(self.server)
+
+    def _leave_taken(self):
+        self.rebuild_until(recovering.SCHEDULER, before=crash)
+
+    def _leave_claimed(self):
+        self.rebuild_until(recovering.SCHEDULER, after=crash)
+
+    def _leave_created(self):
+        self.rebuild_until(recovering.TAGS, before=crash)
+
+    def _leave_mapped(self):
+        self.rebuild_until(recovering.HAND_OVER, before=crash)
+
+    def _leave_handed_over(self):
+        self.rebuild_until(recovering.CAST, before=crash)
+
+    def _leave_built(self):
+        self.rebuild_until(recovering.FINISH, before=crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+
+    def _leave_not_forgotten(self):
+        self.rebuild_until(recovering.FORGET, before=crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+
+    def _leave_shown_again(self):
+        self.useFixture(base.Interception(
+            recovering.TAGS, before=test_recover.fail))
+        self.rebuild_until(recovering.BACK, before=crash)
+
+    def _leave_buried_again(self):
+        self.useFixture(base.Interception(
+            recovering.TAGS, before=test_recover.fail))
+        self.rebuild_until(recovering.REMOVE, before=crash)
+
+    def _leave_taken_back(self):
+        self.useFixture(base.Interception(
+            recovering.CAST, before=test_recover.fail))
+        self.rebuild_until(recovering.REMOVE, before=crash)
+
+    def _leave_hidden(self):
+        self.useFixture(base.Interception(
+            recovering.CAST, before=test_recover.fail))
+        self.rebuild_until(recovering.SHOW, before=crash)
+
+    def status(self):
+        """Return what GET shows."""
+        try:
+            return self.api.get_server(self.server['id'])['status']
+        except api_client.OpenStackApiException as error:
+            return error.response.status_code
+
+    def listed(self):
+        """Return how often the list has the server."""
+        return [server['id'] for server in self.api.get_servers()].count(
+            self.server['id'])
+
+    def delete(self):
+        """Delete the server and return the code of the answer."""
+        code = self.api.api_request(
+            f'servers/{self.server["id"]}', method='DELETE').status_code
+        if code == 204:
+            self._wait_until_deleted(self.server)
+        return code
+
+    def left(self):
+        """Return where the server is; deleted rows do not count."""
+        found = databases.dump()
+        uuid = self.server['id']
+        left = databases.rows_with(uuid, found['api'])
+        for cell in ('cell0', 'cell1'):
+            left += [f'{cell} hidden' if row['hidden'] else cell
+                     for row in found[cell]['instances']
+                     if row['uuid'] == uuid and not row['deleted']]
+        return sorted(left)
+
+    def archive(self):
+        """Archive and purge what is deleted, as an operator does."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            commands = manage.DbCommands()
+            archived = commands.archive_deleted_rows(
+                until_complete=True, all_cells=True)
+            purged = commands.purge(purge_all=True, all_cells=True)
+        self.assertIn((archived, purged), ((1, 0), (0, 3)))
+
+
+# What a Nova without the package makes of a server in each state: what GET
+# shows, how often the list has it when it is deleted, and what is left then
+# that nothing archives.
+STATES = (
+    ('buried', 'ERROR', 0, []),
+    ('not_hidden', 'BUILD', 1, ['cell0', *API]),
+    ('not_taken', 'BUILD', 0, ['cell0 hidden', *API]),
+    ('taken', 'BUILD', 0, ['cell0 hidden', *API]),
+    ('claimed', 'BUILD', 0, ['cell0 hidden', *API]),
+    ('created', 'BUILD', 0, ['cell0 hidden']),
+    ('mapped', 'BUILD', 0, ['cell0 hidden']),
+    ('handed_over', 'BUILD', 0, ['cell0 hidden']),
+    ('built', 'ACTIVE', 0, ['cell0 hidden']),
+    ('not_forgotten', 'ACTIVE', 0, []),
+    ('shown_again', 'BUILD', 1, ['cell0']),
+    ('buried_again', 'ERROR', 1, ['cell1']),
+    ('taken_back', 'ERROR', 1, ['cell1']),
+    ('hidden', 'ERROR', 0, []))
+
+
+@ddt.ddt
+class StockNovaTest(DowngradeTestCase):
+
+    @ddt.data(*STATES)
+    @ddt.unpack
+    def test_stock_nova_shows_and_deletes_and_archives_a_server(
+            self, state, status, listed, left):
+        self.leave(state)
+        self.remove_package()
+        self.assertEqual(status, self.status())
+        # Nova's list leaves out what is hidden.
+        self.assertEqual(0 if state == 'hidden' else 1, self.listed())
+        before = self.left()
+        self.archive()
+        self.assertEqual(before, self.left())
+        self.assertEqual(status, self.status())
+        self.assertEqual(204, self.delete())
+        self.assertEqual(404, self.status())
+        self.assertEqual(listed, self.listed())
+        self.archive()
+        self.assertEqual(sorted(left), self.left())
+        self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+
+    def test_the_files_of_a_deleted_server_go_with_its_request_spec(self):
+        self.leave('buried')
+        self.remove_package()
+        self.assertIn(FILE, str(databases.dump()))
+        self.delete()
+        self.archive()
+        self.assertNotIn(FILE, str(databases.dump()))
