@@ -45,6 +45,15 @@ class DowngradeTestCase(recovering.RecoverTestCase):
         self.package.patches.remove()
         self._start(base.STOCK)
 
+    def install_package(self):
+        """Go on with a Nova that has it again."""
+        self.conductors.pop().stop()
+        # Fixtures of Nova stand where the signatures of Nova were checked.
+        self.stub_out(
+            'cell0_rebuild.patching.PatchSet.check', lambda patches: None)
+        self.package.patches.install_now()
+        self._start(base.ADDED)
+
     def _start(self, newest):
         self.start_service('conductor')
         # It is loaded anew, from functions that are patched or not.
@@ -210,4 +219,42 @@ class StockNovaTest(DowngradeTestCase):
         self.assertIn(FILE, str(databases.dump()))
         self.delete()
         self.archive()
+        self.assertNotIn(FILE, str(databases.dump()))
+
+
+@ddt.ddt
+class ReinstalledTest(DowngradeTestCase):
+
+    @ddt.data('not_hidden', 'not_taken', 'taken')
+    def test_installed_again_it_recovers_a_server(self, state):
+        self.leave(state)
+        self.remove_package()
+        self.archive()
+        self.install_package()
+        code, found = recovering.recover()
+        self.assertEqual((0, [self.server['id']]), (code, list(found)))
+        self.assert_buried()
+        self.assert_can_be_rebuilt()
+
+    @ddt.data('built', 'not_forgotten')
+    def test_installed_again_it_finishes_a_server(self, state):
+        self.leave(state)
+        self.remove_package()
+        self.install_package()
+        code, found = recovering.recover()
+        self.assertEqual((0, 'built'), (code, found[
+            self.server['id']]['state']))
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual(sorted(['cell1', *API]), self.left())
+        self.assertIsNone(databases.spec_of(self.server['id']).kept)
+
+    def test_installed_again_it_rebuilds_with_networks_and_files(self):
+        self.leave('buried')
+        self.remove_package()
+        self.install_package()
+        self.assertIn(FILE, str(databases.dump()))
+        self.late.let_through()
+        self.rebuild(self.server)
+        server = self.active(self.server)
+        self.assertEqual(['private'], list(server['addresses']))
         self.assertNotIn(FILE, str(databases.dump()))
