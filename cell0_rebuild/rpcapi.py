@@ -14,8 +14,11 @@
 
 from __future__ import annotations
 
+from concurrent import futures
+import threading
 import typing as ty
 
+from nova import exception
 from nova.objects import base as objects_base
 from nova import rpc
 from oslo_config import cfg
@@ -30,14 +33,8 @@ VERSION = '1.1'
 # The first version that can have an image written to a root volume.
 REIMAGE_VERSION = '1.1'
 
-# What a broker, or its absence, raises. The in-memory driver of tests says
-# UnsupportedVersion where RabbitMQ has RemoteError.
-_UNANSWERED = (
-    messaging.MessagingException,
-    messaging.MessageUndeliverable,
-    messaging.RemoteError,
-    messaging.UnsupportedVersion,
-)
+# Calls that wait for a broker to come back must not pile up for ever.
+_calls = threading.BoundedSemaphore(100)
 
 
 class RebuildAPI:
@@ -116,7 +113,38 @@ class RebuildAPI:
             # instead of dropping the message.
             transport_options=messaging.TransportOptions(at_least_once=True))
         try:
-            client.call(context, method, **arguments)
-        except _UNANSWERED as error:
-            # Some of them have a type and no text.
+            _within(
+                (timeout or answer_timeout) + answer_timeout,
+                lambda: client.call(context, method, **arguments))
+        except exception.InvalidVolume:
+            raise
+        except Exception as error:
+            # Not only oslo.messaging's: kombu's own come through where a
+            # connection is new. Some have a type and no text.
             raise exceptions.NoConductor(repr(error)) from error
+
+
+def _within(seconds: int, call: ty.Callable[[], ty.Any]) -> None:
+    """Make a call that does not end if the broker is down.
+
+    oslo.messaging tries the first connection of a process, the one for
+    answers, without end. The call goes on when the broker is there again, and
+    then finds its attempt ended.
+
+    :raises TimeoutError: if it has not ended in time.
+    """
+    answer: futures.Future[ty.Any] = futures.Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call())
+        except BaseException as error:
+            answer.set_exception(error)
+        finally:
+            _calls.release()
+
+    if not _calls.acquire(timeout=seconds):
+        raise futures.TimeoutError('too many calls wait for the broker')
+    # An executor would keep the process from ending.
+    threading.Thread(target=run, daemon=True).start()
+    answer.result(seconds)

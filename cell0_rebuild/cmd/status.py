@@ -19,9 +19,7 @@ set up the concurrency of this process.
 from __future__ import annotations
 
 import datetime
-import queue
 import sys
-import threading
 import typing as ty
 
 from oslo_config import cfg
@@ -113,23 +111,11 @@ def _ping() -> str | None:
     from nova import context
 
     from cell0_rebuild import rpcapi
-    answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-
-    def ping() -> None:
-        try:
-            rpcapi.RebuildAPI().ping(context.get_admin_context())
-        except exceptions.NoConductor as error:
-            answers.put(str(error))
-        else:
-            answers.put(None)
-
-    # The first connection to a broker that is down is tried for ever.
-    threading.Thread(target=ping, daemon=True).start()
     try:
-        return answers.get(
-            timeout=2 * cfg.CONF.cell0_rebuild.answer_timeout + 1)
-    except queue.Empty:
-        return 'the broker cannot be reached'
+        rpcapi.RebuildAPI().ping(context.get_admin_context())
+    except exceptions.NoConductor as error:
+        return str(error)
+    return None
 
 
 def _success() -> upgradecheck.Result:

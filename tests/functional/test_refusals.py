@@ -13,8 +13,11 @@
 """A rebuild that is refused leaves everything as it was."""
 
 import copy
+import threading
+import time
 
 import futurist
+import kombu.exceptions
 from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
@@ -186,6 +189,25 @@ class NoConductorTest(RefusalTestCase):
 
     def test_without_a_conductor_that_can_do_it_it_is_409(self):
         self.stop_listening()
+        error = self.assert_refused_without_trace(409)
+        self.assertIn('no nova-conductor that can rebuild', error)
+
+    def test_a_broker_that_is_down_does_not_hold_up_the_request(self):
+        # oslo.messaging tries the first connection without end.
+        back = threading.Event()
+        self.addCleanup(back.set)
+        self.stub_out('oslo_messaging.rpc.client._BaseCallContext.call',
+                      lambda *args, **kwargs: back.wait(30))
+        began = time.monotonic()
+        error = self.assert_refused_without_trace(409)
+        self.assertLess(time.monotonic() - began, 25)
+        self.assertIn('no nova-conductor that can rebuild', error)
+
+    def test_a_broker_that_takes_no_second_connection_is_409(self):
+        def refuse(*args, **kwargs):
+            raise kombu.exceptions.OperationalError('Connection refused')
+        self.stub_out('oslo_messaging.rpc.client._BaseCallContext.call',
+                      refuse)
         error = self.assert_refused_without_trace(409)
         self.assertIn('no nova-conductor that can rebuild', error)
 
