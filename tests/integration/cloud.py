@@ -14,8 +14,10 @@
 
 import contextlib
 import fcntl
+import os
 import pathlib
 import shutil
+import signal
 
 import fixtures
 
@@ -31,6 +33,21 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / '.state' / 'cloud'
 DATABASES = ('api', 'cell0', 'cell1', 'placement')
 TOPIC = 'cell0_rebuild'
 
+_CHANGED = pathlib.Path(__file__).parent / 'changed'
+
+# A conductor waits so long for an answer that is lost with the broker.
+_QUICK = {'DEFAULT': {'rpc_response_timeout': '20'}}
+
+
+def _changed(change):
+    """Return the environment of a process that is changed."""
+    if change is None:
+        return {}
+    path = os.environ.get('PYTHONPATH')
+    return {'CELL0_REBUILD_CHANGE': change,
+            'PYTHONPATH': f'{_CHANGED}{os.pathsep}{path}' if path
+            else _CHANGED}
+
 
 def missing_packages():
     """Return the Debian packages that must be installed first."""
@@ -44,8 +61,8 @@ class Cloud(fixtures.Fixture):
     """nova-api, nova-scheduler and Placement.
 
     Conductors and computes are for the test to start. The package is enabled
-    in all services but some conductors; schedulers and computes it must
-    leave alone.
+    in all services but some conductors and nova-apis that a test adds;
+    schedulers and computes it must leave alone.
     """
 
     def _setUp(self):
@@ -63,26 +80,71 @@ class Cloud(fixtures.Fixture):
         self._configure()
         self._start()
 
-    def conductors(self, enabled=(), stock=()):
+    def conductors(self, enabled=(), stock=(), **changed):
         """Have these nova-conductors running, and no others.
 
         :param enabled: the names of those that have the package.
         :param stock: the names of those that do not.
+        :param changed: maps a change of :mod:`changed.sitecustomize` to the
+            names of those that have the package with that change.
         """
-        for name in self._conductors.keys() - {*enabled, *stock}:
+        changes = {name: change for change, names in changed.items()
+                   for name in names}
+        having = {*enabled, *changes}
+        for name in self._conductors.keys() - {*having, *stock}:
             self.kill_conductor(name)
-        for name in {*enabled, *stock} - self._conductors.keys():
-            changes = [settings.ENABLED] if name in enabled else []
+        for name in {*having, *stock} - self._conductors.keys():
             self._conductors[name] = self._start_service(
-                'nova-conductor', name, self._cell1, *changes)
-        for name in enabled:
-            self._wait_for_consumer(name, TOPIC)
+                'nova-conductor', name, self._cell1, _QUICK,
+                *([settings.ENABLED] if name in having else []),
+                **_changed(changes.get(name)))
+        for name in having:
+            self.wait_for_conductor(name)
         for name in stock:
             self._wait_for_consumer(name, 'conductor')
+
+    def conductor(self, name):
+        """Return the process of a nova-conductor."""
+        return self._conductors[name]
+
+    def wait_for_conductor(self, name):
+        """Wait until a nova-conductor listens, say to a new broker."""
+        self._wait_for_consumer(name, TOPIC)
+
+    def stop_conductor(self, name):
+        """Tell a nova-conductor to stop, and return its process."""
+        process = self._conductors.pop(name)
+        process.signal(signal.SIGTERM)
+        return process
 
     def kill_conductor(self, name):
         """Kill a nova-conductor, its workers too, as a crash does."""
         self._conductors.pop(name).kill()
+
+    @contextlib.contextmanager
+    def paused_scheduler(self):
+        """Have whatever asks nova-scheduler wait for an answer."""
+        self._scheduler.signal_all(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._scheduler.signal_all(signal.SIGCONT)
+
+    def command(self, name, *arguments, changes=()):
+        """Run a command of the package.
+
+        :param name: its module.
+        :param changes: to the configuration file.
+        :returns: its exit code, and what it has printed and logged.
+        """
+        self._commands += 1
+        conf = self._settings.write_nova(
+            f'command-{self._commands}', self._cell1, settings.ENABLED,
+            *changes)
+        process = self._programs.start(
+            f'{name}-{self._commands}', 'python', '-W', 'ignore', '-m',
+            f'cell0_rebuild.cmd.{name}', '--config-file', conf, *arguments)
+        return process.code(), process.output
 
     def output_of(self, name):
         """Return what a process has printed and logged."""
@@ -110,6 +172,24 @@ class Cloud(fixtures.Fixture):
         [port] = processes.free_ports(1)
         return self._start_api(name, port, *changes)
 
+    @contextlib.contextmanager
+    def another_api(self, name, *changes, change=None):
+        """Have one more nova-api.
+
+        :param change: of :mod:`changed.sitecustomize`.
+        :returns: its process and a client of it.
+        """
+        [port] = processes.free_ports(1)
+        process = self._start_api(name, port, *changes, **_changed(change))
+        try:
+            process.wait_for_port(port)
+            client = clients.Client(f'http://127.0.0.1:{port}')
+            # It writes its service record before it answers.
+            client.get('/servers')
+            yield process, client
+        finally:
+            process.kill()
+
     def dump(self):
         """Return all that is in the databases."""
         with self._database.connect() as connection:
@@ -135,7 +215,8 @@ class Cloud(fixtures.Fixture):
             FOLDER, {name: self._database.url(name) for name in DATABASES},
             self.broker.url, placement,
             self.useFixture(standins.Glance()).url,
-            self.useFixture(standins.Neutron()).url)
+            self.useFixture(standins.Neutron()).url,
+            self.useFixture(standins.Cinder()).url)
         self._cell0 = self._settings.databases('cell0')
         self._cell1 = self._settings.databases('cell1')
         self._manage_conf = self._settings.write_nova(
@@ -150,8 +231,8 @@ class Cloud(fixtures.Fixture):
         self._make_cells()
         self.broker.wait()
         api = self._start_api('nova-api', self._ports[0], settings.ENABLED)
-        self._start_service('nova-scheduler', 'nova-scheduler', self._cell0,
-                            settings.ENABLED)
+        self._scheduler = self._start_service(
+            'nova-scheduler', 'nova-scheduler', self._cell0, settings.ENABLED)
         placement.wait_for_port(self._ports[1])
         api.wait_for_port(self._ports[0])
         self.api.post('/flavors', {'flavor': {
@@ -180,11 +261,11 @@ class Cloud(fixtures.Fixture):
             f'nova-manage-{self._commands}', 'nova-manage', '--config-file',
             self._manage_conf, *arguments)
 
-    def _start_api(self, name, port, *changes):
+    def _start_api(self, name, port, *changes, **environment):
         path = self._settings.write_nova(name, self._cell0, *changes)
         self._settings.write_paste(name)
         return self._start_wsgi(name, 'nova.wsgi.osapi_compute', port,
-                                OS_NOVA_CONFIG_DIR=path.parent)
+                                OS_NOVA_CONFIG_DIR=path.parent, **environment)
 
     def _start_wsgi(self, name, module, port, **environment):
         return self._programs.start(
@@ -195,10 +276,10 @@ class Cloud(fixtures.Fixture):
             f'--http-socket=127.0.0.1:{port}',
             f'--module={module}:application', **environment)
 
-    def _start_service(self, binary, name, *changes):
+    def _start_service(self, binary, name, *changes, **environment):
         return self._programs.start(
             name, binary, '--config-file',
-            self._settings.write_nova(name, *changes))
+            self._settings.write_nova(name, *changes), **environment)
 
     def _wait_for_consumer(self, name, topic):
         process = self._conductors.get(name) or self._computes[name]

@@ -150,14 +150,26 @@ class Process:
 
     def finish(self, seconds=120):
         """Wait until it has ended by itself with code 0."""
-        try:
-            code = self._popen.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            code = f'none within {seconds} s'
+        code = self.code(seconds)
         if code:
             raise ProcessError(f'{self.name} ended with code {code}\n'
                                f'{self.output[-5000:]}')
+
+    def code(self, seconds=120):
+        """Wait until it has ended by itself and return its exit code."""
+        try:
+            return self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return f'none within {seconds} s'
+
+    def signal(self, number):
+        """Send a signal, as an operator does: not to its workers."""
+        self._popen.send_signal(number)
+
+    def signal_all(self, number):
+        """Send a signal to the whole process group."""
+        os.killpg(self._popen.pid, number)
 
     def kill(self):
         """Kill the whole process group at once, as a crash does."""

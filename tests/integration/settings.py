@@ -42,6 +42,7 @@ class Settings:
     placement: str
     glance: str
     neutron: str
+    cinder: str
 
     def write_nova(self, name, *changes):
         """Write the nova.conf of one service and return its path.
@@ -102,6 +103,8 @@ class Settings:
             'glance': {'endpoint_override': self.glance},
             'neutron': {
                 'auth_type': 'none', 'endpoint_override': self.neutron},
+            'cinder': {
+                'endpoint_template': f'{self.cinder}/v3/%(project_id)s'},
             'oslo_concurrency': {'lock_path': str(state)},
             'quota': {'instances': '-1', 'cores': '-1', 'ram': '-1'},
             'conductor': {'workers': '1'},

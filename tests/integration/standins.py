@@ -10,10 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What answers in place of Glance and Neutron.
+"""What answers in place of Glance, Neutron and Cinder.
 
 Nova asks Glance for the image of every server and Neutron for the ports of
-every server, also of one without networks. Both would need Keystone and a
+every server, also of one without networks. All would need Keystone and a
 database each to say so little, so this is said here. Nothing else of the
 cloud is made up.
 """
@@ -21,10 +21,12 @@ cloud is made up.
 import http.server
 import json
 import threading
+import uuid
 
 import fixtures
 
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+OTHER_IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
 
 _IMAGE = {
     'id': IMAGE, 'name': 'image', 'status': 'active', 'visibility': 'public',
@@ -37,9 +39,14 @@ _IMAGE = {
     'schema': '/v2/schemas/image',
 }
 
+_OTHER_IMAGE = {
+    **_IMAGE, 'id': OTHER_IMAGE, 'self': f'/v2/images/{OTHER_IMAGE}',
+    'file': f'/v2/images/{OTHER_IMAGE}/file'}
+
 # The schema tells Nova which of the above are no custom properties.
 _GLANCE = {
     _IMAGE['self']: _IMAGE,
+    _OTHER_IMAGE['self']: _OTHER_IMAGE,
     _IMAGE['schema']: {
         'name': 'image',
         'properties': {name: {'is_base': True} for name in _IMAGE}},
@@ -51,7 +58,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
     def do_GET(self):
-        found = self.answer(self.path.partition('?')[0])
+        self.respond(self.answer(self.path.partition('?')[0]))
+
+    def respond(self, found):
+        """Send an answer, None if there is none."""
         body = json.dumps(found or {}).encode()
         self.send_response(404 if found is None else 200)
         self.send_header('Content-Type', 'application/json')
@@ -66,7 +76,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 class _Glance(_Handler):
 
     def answer(self, path):
-        """Describe the one image that there is."""
+        """Describe one of the images that there are."""
         return _GLANCE.get(path)
 
 
@@ -75,6 +85,43 @@ class _Neutron(_Handler):
     def answer(self, path):
         """List a collection, all of which are empty."""
         return {path.rpartition('/')[2].removesuffix('.json'): []}
+
+
+class _Cinder(_Handler):
+
+    def do_POST(self):
+        size = int(self.headers['Content-Length'])
+        self.respond(self.act(json.loads(self.rfile.read(size))))
+
+    def act(self, body):
+        """Reserve a volume for a server."""
+        if 'attachment' not in body:
+            return None
+        return {'attachment': {
+            **_attachment(str(uuid.uuid4())),
+            'volume_id': body['attachment']['volume_uuid'],
+            'instance': body['attachment']['instance_uuid']}}
+
+    def answer(self, path):
+        """Describe a volume, whichever it is, or the API."""
+        *_, collection, identity = path.split('/')
+        if collection == 'volumes':
+            return {'volume': {
+                'id': identity, 'status': 'available', 'size': 1,
+                'bootable': 'true', 'multiattach': False, 'attachments': [],
+                'availability_zone': 'nova', 'metadata': {},
+                'name': '', 'description': '', 'volume_type': None,
+                'snapshot_id': None, 'created_at': _IMAGE['created_at'],
+                'volume_image_metadata': {'image_id': IMAGE}}}
+        if collection == 'attachments':
+            return {'attachment': _attachment(identity)}
+        return {'versions': [{
+            'id': 'v3.0', 'status': 'CURRENT', 'version': '3.71',
+            'min_version': '3.0'}]}
+
+
+def _attachment(identity):
+    return {'id': identity, 'status': 'reserved', 'connection_info': {}}
 
 
 class _Server(fixtures.Fixture):
@@ -93,8 +140,14 @@ class _Server(fixtures.Fixture):
         self.addCleanup(server.shutdown)
 
 
+class Cinder(_Server):
+    """Has any volume, each with an image on it and free."""
+
+    handler = _Cinder
+
+
 class Glance(_Server):
-    """Has one image."""
+    """Has two images."""
 
     handler = _Glance
 

@@ -19,8 +19,6 @@ only separate processes and RabbitMQ can show.
 import contextlib
 import time
 
-import testtools
-
 from tests.integration import base
 from tests.integration import clients
 from tests.integration import cloud as clouds
@@ -38,25 +36,7 @@ def setUpModule():
     CLOUD = base.shared_cloud()
 
 
-class CloudTestCase(testtools.TestCase):
-    """A test on the cloud of this module."""
-
-    def setUp(self):
-        super().setUp()
-        self.cloud = CLOUD
-        self.do = base.Actions(CLOUD)
-
-    def assert_nothing_changed(self, before, ignored=dump.HEARTBEATS):
-        """Check that all databases are as they were."""
-        self.assertEqual([], before.changes(self.cloud.dump(), ignored))
-
-    def assert_refused(self, answer, words):
-        """Check that a request was refused with a conflict."""
-        self.assertEqual(409, answer.status_code, answer.text)
-        self.assertIn(words, answer.json()['conflictingRequest']['message'])
-
-
-class RebuiltServerTest(CloudTestCase):
+class RebuiltServerTest(base.CloudTestCase):
     """A server for which there is a host at last, after its rebuild."""
 
     @classmethod
@@ -128,7 +108,7 @@ class RebuiltServerTest(CloudTestCase):
         return found
 
 
-class RefusedTest(CloudTestCase):
+class RefusedTest(base.CloudTestCase):
     """What is refused leaves no trace in any database."""
 
     @classmethod
@@ -186,7 +166,7 @@ class RefusedTest(CloudTestCase):
         self.assert_nothing_changed(before)
 
 
-class FleetTest(CloudTestCase):
+class FleetTest(base.CloudTestCase):
     """Several conductors."""
 
     @classmethod
@@ -213,13 +193,8 @@ class FleetTest(CloudTestCase):
         self.do.wait_for('ACTIVE', server)
         self.assert_rebuilt_by('two', server)
 
-    def assert_rebuilt_by(self, conductor, server):
-        """Check which conductor took the message."""
-        self.assertIn(f'[instance: {server}] Rebuilding the server',
-                      self.cloud.output_of(conductor))
 
-
-class StartTest(CloudTestCase):
+class StartTest(base.CloudTestCase):
     """nova-api as it starts under its WSGI server."""
 
     def test_it_logs_that_the_package_is_active(self):

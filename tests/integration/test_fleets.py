@@ -1,0 +1,161 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Nova services with and without the package, and of several versions."""
+
+import concurrent.futures
+import time
+
+from tests.integration import base
+from tests.integration import clients
+from tests.integration import settings
+from tests.integration import standins
+
+CLOUD = None
+
+
+def setUpModule():
+    global CLOUD
+    CLOUD = base.shared_cloud()
+    CLOUD.conductors(enabled=['one'])
+    # Its host is disabled while servers are buried.
+    CLOUD.open_host()
+
+
+class FleetTestCase(base.CloudTestCase):
+    """A test of several nova-apis or conductors."""
+
+    def buried(self, count=1, api=None):
+        """Return servers that are buried, with a host for them by now."""
+        servers = self.do.bury(count, api)
+        self.cloud.open_host()
+        return servers
+
+    def assert_nothing_lost(self, answers):
+        """Check that each rebuild was served, or refused as if not asked.
+
+        :param answers: by server.
+        :returns: how many were served.
+        """
+        self.assertLessEqual(
+            {answer.status_code for answer in answers.values()}, {202, 409})
+        served = [server for server, answer in answers.items()
+                  if answer.status_code == 202]
+        self.do.wait_for('ACTIVE', *served)
+        for server in answers.keys() - served:
+            self.assert_shown_once(server, 'ERROR')
+        return len(served)
+
+
+class RollingTest(FleetTestCase):
+    """Conductors are restarted one after the other under load."""
+
+    def test_every_rebuild_is_served_or_refused(self):
+        self.cloud.conductors(enabled=['one'], stock=['stock'])
+        servers = self.buried(8)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            # It outlives one and sees two come.
+            answers = pool.submit(self.rebuild_slowly, servers)
+            stopped = self.cloud.stop_conductor('one')
+            self.cloud.conductors(enabled=['two'], stock=['stock'])
+            self.assertEqual(0, stopped.code())
+        self.assertGreater(self.assert_nothing_lost(answers.result()), 0)
+
+    def rebuild_slowly(self, servers):
+        answers = {}
+        for server in servers:
+            answers[server] = self.cloud.api.rebuild(server)
+            time.sleep(1)
+        return answers
+
+
+class OneApiTest(FleetTestCase):
+    """Of two nova-apis, one has the package."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        CLOUD.conductors(enabled=['one'])
+        api = CLOUD.another_api('stock-api')
+        _, cls.stock_api = api.__enter__()
+        cls.addClassCleanup(api.__exit__, None, None, None)
+
+    def test_the_other_shows_novas_own_highest_microversion(self):
+        for api, highest in ((self.stock_api, clients.STOCK),
+                             (self.cloud.api, clients.ADDED)):
+            self.assertEqual(highest, api.get('/')['version']['version'])
+        answer = self.stock_api.ask('GET', '/servers', None, clients.ADDED)
+        self.assertEqual(406, answer.status_code)
+
+    def test_the_other_refuses_and_the_one_rebuilds(self):
+        [server] = self.buried()
+        before = self.cloud.dump()
+        answer = self.stock_api.rebuild(
+            server, clients.STOCK, imageRef=standins.IMAGE)
+        self.assert_refused(answer, "invalid state for 'rebuild'")
+        self.assert_nothing_changed(before)
+        self.do.rebuild(server)
+        self.do.wait_for('ACTIVE', server)
+
+    def test_a_server_of_the_other_is_rebuilt_after_its_burial(self):
+        [server] = self.buried(api=self.stock_api)
+        self.do.rebuild(server)
+        self.do.wait_for('ACTIVE', server)
+
+    def test_the_other_deletes_a_server_in_the_middle_of_a_rebuild(self):
+        [server] = self.buried()
+        with self.cloud.paused_scheduler():
+            self.do.rebuild(server)
+            self.assertEqual('BUILD', self.stock_api.server(server)['status'])
+            self.stock_api.delete(f'/servers/{server}')
+        conductor = self.cloud.conductor('one')
+        conductor.wait_until(
+            lambda: self.live_rows(server) == [], 'the end of all rows')
+        self.assertEqual(404, self.cloud.api.ask(
+            'GET', f'/servers/{server}').status_code)
+        conductor.wait_until(
+            lambda: self.cloud.allocations(server) == {},
+            'the end of the allocations')
+
+    def live_rows(self, server):
+        """Return where a server is, but for what Nova has soft-deleted."""
+        return [key for key, rows in self.cloud.dump().rows.items()
+                if key[1] in ('instances', 'build_requests')
+                for row in rows if server in row.values()
+                and not row.get('deleted')]
+
+
+class VersionsTest(FleetTestCase):
+    """Conductors and nova-apis of different versions of the package."""
+
+    def test_an_older_conductor_serves_an_ordinary_rebuild(self):
+        self.cloud.conductors(older=['older'])
+        [server] = self.buried()
+        self.do.rebuild(server)
+        self.do.wait_for('ACTIVE', server)
+        self.assert_rebuilt_by('older', server)
+
+    def test_an_older_api_is_served_by_a_newer_conductor(self):
+        self.cloud.conductors(enabled=['one'])
+        [server] = self.buried()
+        with self.cloud.another_api(
+                'older-api', settings.ENABLED,
+                change='older_client') as (_, older):
+            answer = older.rebuild(server)
+        self.assertEqual(202, answer.status_code, answer.text)
+        self.do.wait_for('ACTIVE', server)
+
+    def test_older_and_newer_conductors_lose_nothing(self):
+        self.cloud.conductors(enabled=['one'], older=['older'])
+        servers = self.buried(6)
+        self.assertEqual(6, self.assert_nothing_lost({
+            server: self.cloud.api.rebuild(server) for server in servers}))
