@@ -17,6 +17,7 @@ A server that goes back to cell0 keeps it.
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
 
 from nova import exception
@@ -31,10 +32,11 @@ if ty.TYPE_CHECKING:
 
 def keep_changes(
     context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt
-) -> None:
+) -> dict[str, ty.Any]:
     """Give the row in cell0 what was accepted since it was hidden.
 
     :param cctxt: targeted at cell0.
+    :returns: what was :mod:`watched` then.
     """
     try:
         last = objects.BuildRequest.get_by_instance_uuid(
@@ -46,9 +48,29 @@ def keep_changes(
     if attempt.mark.accepted:
         _keep_asked(instance, last, attempt.mark.changed)
         _keep_root(cctxt, attempt)
-    watched.update(instance, watched.changes(
-        attempt.mark.asked, attempt.last_state or watched.state(last)))
+    seen = attempt.last_state or watched.state(last)
+    watched.update(instance, watched.changes(attempt.mark.asked, seen))
     if instance.obj_what_changed():
+        instance.save()
+    return seen
+
+
+def keep_late(
+    cctxt: ty.Any, instance_uuid: str, seen: dict[str, ty.Any], last: ty.Any
+) -> None:
+    """Give the row in cell0 what was accepted since it was looked at.
+
+    :param cctxt: targeted at cell0.
+    :param seen: what was :mod:`watched` then.
+    :param last: the instance of the build request, which goes.
+    """
+    changed = watched.changes(seen, watched.state(last))
+    if not changed:
+        return
+    with contextlib.suppress(exception.InstanceNotFound):
+        instance = objects.Instance.get_by_uuid(
+            cctxt, instance_uuid, expected_attrs=snapshot.LOADED)
+        watched.update(instance, changed)
         instance.save()
 
 

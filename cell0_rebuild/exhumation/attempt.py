@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import typing as ty
 
 from nova import exception
@@ -121,9 +122,10 @@ def exhume(
             created_at=timeutils.normalize_time(buried.instance.created_at),
             updated_at=timeutils.utcnow())
 
+    cctxt = cells.targeted(context, cell)
     try:
         switch.to_build_request(context, uuid, cell.id, make, spec)
-        if not grave.hide(cells.targeted(context, cell), uuid):
+        if not grave.hide(cctxt, uuid):
             raise exceptions.LostRace(uuid)
     except grave.MaybeHidden:
         # As a build request it can be seen.
@@ -132,6 +134,8 @@ def exhume(
         # Also after an error it may have been committed.
         switch.to_cell0(
             context, uuid, attempt.generation, cell.id,
+            functools.partial(
+                accepted.keep_late, cctxt, uuid, attempt.asked),
             **_as_before(attempt))
         raise
     return attempt.generation
@@ -316,8 +320,9 @@ def bury_again(
         return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
+    seen: dict[str, ty.Any] = {}
     if not grave.is_deleted(cctxt, attempt.uuid):
-        accepted.keep_changes(context, cctxt, attempt)
+        seen = accepted.keep_changes(context, cctxt, attempt)
         if record is not None:
             _record(context, cctxt, attempt, record)
     if attempt.handed_over:
@@ -329,6 +334,7 @@ def bury_again(
     grave.show(cctxt, attempt.uuid)
     buried = bool(switch.to_cell0(
         context, attempt.uuid, attempt.generation, home.id,
+        functools.partial(accepted.keep_late, cctxt, attempt.uuid, seen),
         cell.id if cell else None,
         **(_as_before(attempt.mark) if record is None else {})))
     if cell is not None:

@@ -279,10 +279,13 @@ def end(
 @api_db_api.context_manager.writer
 def to_cell0(
     context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
-    cell_id: int | None = None, **columns: ty.Any,
+    keep: ty.Callable[[ty.Any], None], cell_id: int | None = None,
+    **columns: ty.Any,
 ) -> bool:
     """Move the server of an attempt from its build request back to cell0.
 
+    :param keep: is called with the build request's instance as it is at last;
+        the row is locked meanwhile, so that a change is kept or refused.
     :param cell_id: the real cell that the server may have reached.
     :param columns: what else is set in the row of its mapping.
     :returns: False if the server was deleted, or moved by somebody else.
@@ -290,6 +293,7 @@ def to_cell0(
     row = _locked_row(context, instance_uuid, generation)
     if row is None:
         return False
+    keep(_build_request(context, row).instance)
     context.session.delete(row)
     return _set_cell(
         context, instance_uuid, None, cell0_id, **columns) or (

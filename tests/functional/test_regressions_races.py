@@ -1,0 +1,39 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What two requests at the same time once did to a server."""
+
+from tests.functional import base
+from tests.functional import test_races
+
+
+class LostChangeTest(test_races.RaceTestCase):
+
+    def test_a_name_given_while_it_was_buried_again_was_lost(self):
+        self.api.put_service_force_down(
+            self.computes['host1'].service_ref.uuid, True)
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.grave.show', before=self._rename))
+        self.rebuild(self.server)
+        self.assertEqual('late', self.buried_again(self.server)['name'])
+
+    def test_a_name_given_while_a_move_was_taken_back_was_lost(self):
+        hook = self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.to_cell0', before=self._rename))
+        self.stub_out('cell0_rebuild.exhumation.grave.hide',
+                      lambda context, instance_uuid: False)
+        self.assert_refused(409, self.server)
+        self.assertEqual([], hook.waiting())
+        self.assertEqual('late', self.buried_again(self.server)['name'])
+
+    def _rename(self, *args, **kwargs):
+        self.api.put_server(self.server['id'], {'server': {'name': 'late'}})
