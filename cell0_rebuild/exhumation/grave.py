@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import typing as ty
 
+from nova.compute import vm_states
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import exception
@@ -55,6 +56,9 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
         updated = False
         rows: int = context.session.query(models.Instance).filter_by(
             uuid=instance_uuid, deleted=0, task_state=None,
+        ).filter(
+            # So it is for a moment, just before Nova deletes the row.
+            models.Instance.vm_state != vm_states.DELETED,
         ).update(_hidden(True), synchronize_session=False)
         updated = True
         return rows == 1

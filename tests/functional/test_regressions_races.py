@@ -13,6 +13,7 @@
 """What two requests at the same time once did to a server."""
 
 from tests.functional import base
+from tests.functional import databases
 from tests.functional import test_races
 
 
@@ -37,3 +38,20 @@ class LostChangeTest(test_races.RaceTestCase):
 
     def _rename(self, *args, **kwargs):
         self.api.put_server(self.server['id'], {'server': {'name': 'late'}})
+
+
+class LostDeleteTest(test_races.RaceTestCase):
+
+    def test_a_rebuild_at_the_end_of_a_delete_undid_it(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.grave.hide',
+            before=self._all_but_delete))
+        self.assert_refused(409, self.server)
+        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+
+    def _all_but_delete(self, *args):
+        """Do what Nova's delete does just before it deletes the row."""
+        instance = databases.in_cell0(self.server['id'])
+        instance.vm_state = 'deleted'
+        instance.task_state = None
+        instance.save()
