@@ -32,6 +32,7 @@ PATCHES = (
     patching.Patch(
         internals.REBUILD_ACTION, f'{_WRAPPERS}.microversion:rebuild_action'),
     patching.Patch(internals.REBUILD, f'{_WRAPPERS}.rebuild:rebuild'),
+    patching.Patch(internals.DELETE, f'{_WRAPPERS}.delete:delete'),
     patching.Patch(
         internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),

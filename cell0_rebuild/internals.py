@@ -47,6 +47,11 @@ REBUILD = patching.Target(
     'files_to_inject=None, reimage_boot_volume=False, **kwargs',
     'rebuilds a server that is buried in cell0')
 
+DELETE = patching.Target(
+    _API, 'API._delete',
+    'self, context, instance, delete_type, cb, **instance_attrs',
+    'deletes a buried server also if a rebuild has overtaken the delete')
+
 DELETE_WHILE_BOOTING = patching.Target(
     _API, 'API._delete_while_booting', 'self, context, instance',
     'removes the hidden row in cell0 of a server that is deleted on its way')
@@ -195,6 +200,10 @@ REIMAGE = (
 
 CHECKS = (
     patching.Target(_API, 'check_instance_lock', 'function', 'called'),
+    patching.Target(
+        _API, 'API.get',
+        'self, context, instance_id, expected_attrs=None, '
+        'cell_down_support=False', 'called: where is the server now?'),
     patching.Target(_API, 'API._get_image', 'self, context, image_href',
                     'called'),
     patching.Target(

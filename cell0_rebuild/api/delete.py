@@ -10,14 +10,70 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Deleting a server that is on its way out of cell0."""
+"""Deleting a server that is on its way out of cell0, or was just now."""
 
 from __future__ import annotations
 
 import typing as ty
 
+from nova import exception
+from oslo_config import cfg
+
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import switch
+
+
+def delete(
+    wrapped: ty.Callable[..., None], compute_api: ty.Any, args: ty.Any,
+    kwargs: ty.Any,
+) -> None:
+    """Wrap ``API._delete``: a rebuild may have moved the server meanwhile.
+
+    Nova takes a row that is gone for a server that is deleted, and knows no
+    server of a cell that is in no cell.
+    """
+    _delete_anywhere(wrapped, compute_api, *args, **kwargs)
+
+
+def _delete_anywhere(
+    wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
+    instance: ty.Any, *args: ty.Any, **kwargs: ty.Any,
+) -> None:
+    if not _is_like_buried(instance):
+        wrapped(context, instance, *args, **kwargs)
+        return
+    uuid = instance.uuid
+    try:
+        wrapped(context, instance, *args, **kwargs)
+        if instance.deleted:
+            return
+    except AttributeError:
+        # Nova has asked for the cell, and there was none.
+        place = switch.place(context, uuid)
+        if place is None or place.build_request_id is None:
+            raise
+    moved = _moved(compute_api, context, uuid)
+    if moved is not None:
+        wrapped(context, moved, *args, **kwargs)
+
+
+def _is_like_buried(instance: ty.Any) -> bool:
+    """Tell whether it was read in a cell and no compute has ever had it."""
+    return ('id' in instance and instance.host is None
+            and instance.launched_at is None
+            and instance.vm_state in cfg.CONF.cell0_rebuild.vm_states)
+
+
+def _moved(compute_api: ty.Any, context: ty.Any, uuid: str) -> ty.Any:
+    """Return the server from where it is now; None if it is deleted."""
+    place = switch.place(context, uuid)
+    if place is None or place.deleted:
+        return None
+    try:
+        return compute_api.get(context, uuid)
+    except exception.InstanceNotFound:
+        return None
 
 
 def delete_while_booting(
@@ -25,10 +81,10 @@ def delete_while_booting(
     kwargs: ty.Any,
 ) -> bool:
     """Wrap ``API._delete_while_booting``: the row in cell0 goes as well."""
-    return _delete(wrapped, *args, **kwargs)
+    return _delete_on_its_way(wrapped, *args, **kwargs)
 
 
-def _delete(
+def _delete_on_its_way(
     wrapped: ty.Callable[..., bool], context: ty.Any, instance: ty.Any
 ) -> bool:
     ours = mark.of(instance) is not None

@@ -49,6 +49,25 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
 
+    def test_a_delete_that_a_rebuild_overtook_was_204_and_not_done(self):
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete', before=self._rebuild))
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_a_delete_met_by_the_begin_of_a_rebuild_was_500(self):
+        late = self.useFixture(test_races.HeldMessage())
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete',
+            before=lambda *args, **kwargs: self.rebuild(self.server)))
+        self.api.delete_server(self.server['id'])
+        late.deliver()
+        self.assert_gone()
+
+    def _rebuild(self, *args, **kwargs):
+        self.rebuild(self.server)
+        self.active(self.server)
+
     def _all_but_delete(self, *args):
         """Do what Nova's delete does just before it deletes the row."""
         instance = databases.in_cell0(self.server['id'])

@@ -26,7 +26,7 @@ NOVAS = ['nova.objects.request_spec'] * 2
 
 IN_API = sorted(map(str, (
     internals.SET_API_VERSION, internals.REBUILD_ACTION, internals.REBUILD,
-    internals.DELETE_WHILE_BOOTING)))
+    internals.DELETE, internals.DELETE_WHILE_BOOTING)))
 IN_CONDUCTOR = sorted(map(str, (
     internals.SERVICE_START, internals.SERVICE_STOP,
     internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0,
