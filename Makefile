@@ -4,7 +4,7 @@ VENV ?= .venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults integration test-faults fuzz check docs clean
+	faults races integration test-faults test-races fuzz check docs clean
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -14,6 +14,8 @@ help:
 	@echo "make eventlet     the main ones of them under eventlet"
 	@echo "make faults       a sample of the faults at every step of a rebuild"
 	@echo "make test-faults  all of them, with a table of what became"
+	@echo "make races        a sample of the orders in which two requests meet"
+	@echo "make test-races   all of them, with a table of how they ended"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make check        lint and types"
@@ -36,11 +38,14 @@ integration: system-packages
 system-packages:
 	@tools/install_system_packages.sh
 
-unit functional eventlet faults integration: environment
+unit functional eventlet faults races integration: environment
 	@$(VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
 
 test-faults: environment
 	@$(VENV)/bin/python tools/run_faults.py $(ARGS)
+
+test-races: environment
+	@$(VENV)/bin/python tools/run_races.py $(ARGS)
 
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \

@@ -16,7 +16,8 @@ Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
 
 A suite is a folder of tests/, or "eventlet": the main functional tests in
 Nova's other concurrency mode. "faults" runs a sample of the faults that
-tools/run_faults.py runs all of. PATTERN selects tests by regular expression.
+tools/run_faults.py runs all of, "races" one of the orders that
+tools/run_races.py runs all of. PATTERN selects tests by regular expression.
 """
 
 import dataclasses
@@ -128,6 +129,10 @@ def run(suite, pattern, bar):
     elif suite == 'faults':
         seed = os.environ.setdefault('CELL0_REBUILD_FAULTS_SEED', '1')
         OUT.print(f'faults: a sample with seed {seed}; "make test-faults" '
+                  f'runs all of them')
+    elif suite == 'races':
+        seed = os.environ.setdefault('CELL0_REBUILD_RACES_SEED', '1')
+        OUT.print(f'races: a sample with seed {seed}; "make test-races" '
                   f'runs all of them')
     report = Report(suite, listed(suite, pattern), bar)
     with tempfile.TemporaryFile('w+') as errors:

@@ -1,0 +1,205 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What may happen to a buried server at the same time.
+
+An operation is made for one server and returns how it was answered.
+"""
+
+import copy
+import datetime
+import json
+
+import fixtures
+import futurist
+from nova import context as nova_context
+from nova.tests import fixtures as nova_fixtures
+from oslo_utils import timeutils
+from oslo_utils import uuidutils
+
+from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.exhumation import recovery
+from cell0_rebuild import rpcapi
+from tests.faults import boundaries
+from tests.functional import base
+
+# Those that need more than a plain server, or something done before.
+_NEEDING = {'port', 'flag', 'volume', 'group', 'late', 'deliver'}
+
+_CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
+
+
+def needed(*names):
+    """Return which of the operations need a server of their own kind."""
+    return frozenset(_NEEDING & set(names))
+
+
+class Messages(fixtures.Fixture):
+    """Lets who sends a rebuild do the work of the conductor as well.
+
+    So nova-api and the conductor are one actor, with one order of steps.
+    """
+
+    def _setUp(self):
+        self.held = None
+        send = rpcapi.RebuildAPI.rebuild_instance_in_cell0
+
+        def sent(api, context, *args):
+            if self.held is not None:
+                self.held.append((context, args))
+            elif boundaries._process.get() is not None:
+                deliver(context, args)
+            else:
+                send(api, context, *args)
+        self.useFixture(fixtures.MonkeyPatch(_CALL, sent))
+
+    def hold(self, operation):
+        """Return the message of an operation instead of sending it."""
+        self.held = []
+        try:
+            operation()
+            [message] = self.held
+            return message
+        finally:
+            self.held = None
+
+
+def deliver(context, args):
+    """Deliver a message, and do all that it asks for."""
+    copied = nova_context.RequestContext.from_dict(context.to_dict())
+    uuid, generation, spec, *others = args
+    with futurist.SynchronousExecutor() as executor:
+        return endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
+            copied, uuid, generation, spec.obj_clone(), *others)
+
+
+class Operations:
+    """Makes operations; each is a method that returns one."""
+
+    def __init__(self, test):
+        self._test = test
+        self._messages = test.messages
+
+    def body(self, names):
+        """Return what a server needs that these are for."""
+        body = {}
+        if 'port' in names:
+            port = self._test.neutron.create_port({'port': {
+                'network_id': nova_fixtures.NeutronFixture.network_1['id'],
+                'tenant_id': self._test.api.project_id}})['port']
+            body['networks'] = [{'port': port['id']}]
+        if {'flag', 'volume'} & set(names):
+            image = self._test.glance.image1['id']
+            body['block_device_mapping_v2'] = [
+                {'boot_index': 0, 'source_type': 'image', 'uuid': image,
+                 'destination_type': 'local', 'delete_on_termination': True},
+                {'boot_index': -1, 'source_type': 'volume',
+                 'uuid': uuidutils.generate_uuid(),
+                 'destination_type': 'volume'}]
+        return body
+
+    def make(self, name, server):
+        """Return an operation on a server."""
+        return getattr(self, '_' + name)(server)
+
+    def _ask(self, server, method, path, body=None, **options):
+        client = copy.copy(self._test.admin_api)
+        client.microversion = options.get('microversion', base.STOCK)
+
+        def ask():
+            return client.api_request(
+                f'/servers/{server["id"]}{path}', method=method,
+                body=None if body is None else json.dumps(body)).status_code
+        return ask
+
+    def _rebuild(self, server):
+        return self._ask(server, 'POST', '/action', {'rebuild': {}},
+                         microversion=base.ADDED)
+
+    def _delete(self, server):
+        return self._ask(server, 'DELETE', '')
+
+    def _force_delete(self, server):
+        return self._ask(server, 'POST', '/action', {'forceDelete': None})
+
+    def _rename(self, server):
+        return self._ask(server, 'PUT', '', {'server': {
+            'name': 'renamed', 'hostname': 'renamed',
+            'description': 'renamed'}})
+
+    def _zone(self, server):
+        return self._ask(server, 'PUT', '', {'server': {
+            'pinned_availability_zone': None}})
+
+    def _lock(self, server):
+        return self._ask(server, 'POST', '/action', {
+            'lock': {'locked_reason': 'because'}})
+
+    def _reset(self, server):
+        return self._ask(server, 'POST', '/action', {
+            'os-resetState': {'state': 'active'}})
+
+    def _tag(self, server):
+        reset = self._reset(server)
+        tag = self._ask(server, 'PUT', '/tags/late')
+        return lambda: [reset(), tag()]
+
+    def _flag(self, server):
+        [volume] = self._test.cinder.volume_ids_for_instance(server['id'])
+        return self._ask(
+            server, 'PUT', f'/os-volume_attachments/{volume}', {
+                'volumeAttachment': {
+                    'volumeId': volume, 'delete_on_termination': True}})
+
+    def _group(self, server):
+        group = self._test.admin_api.api_get(
+            f'/servers/{server["id"]}').body['server']['server_groups']
+        client = copy.copy(self._test.admin_api)
+        return lambda: client.api_request(
+            f'/os-server-groups/{group[0]}', method='DELETE').status_code
+
+    def _port(self, server):
+        [port] = [port for port in self._test.neutron._ports
+                  if port in json.dumps(server['asked'])]
+        return lambda: boundaries._cross(
+            'neutron', 'delete_port', self._test.neutron._ports.pop,
+            port) and 'deleted'
+
+    def _volume(self, server):
+        def delete():
+            for attachments in (
+                    self._test.cinder.volume_to_attachment.values()):
+                for found in list(attachments.values()):
+                    if found['instance_uuid'] == server['id']:
+                        del attachments[found['id']]
+            return 'deleted'
+        return lambda: boundaries._cross(
+            'cinder', 'delete_attachments', delete)
+
+    def _recover(self, server):
+        def recover():
+            # What is happening just now counts as old.
+            before = timeutils.utcnow() + datetime.timedelta(minutes=1)
+            list(recovery.Recovery(before).run([server['id']]))
+        return recover
+
+    def _deliver(self, server):
+        return lambda: deliver(*server['message'])
+
+    def prepare(self, names, server):
+        """Do what is to be done before the operations begin."""
+        if 'late' in names or 'deliver' in names:
+            server['message'] = self._messages.hold(self._rebuild(server))
+        if 'late' in names:
+            self._recover(server)()
+
+    _late = _deliver

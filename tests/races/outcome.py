@@ -1,0 +1,111 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How two operations have ended, in a form that can be compared."""
+
+from nova import context as nova_context
+from nova.db.main import models
+from nova import exception
+from nova import objects
+
+from tests.functional import databases
+
+_SHOWN = ('status', 'name', 'description', 'OS-EXT-SRV-ATTR:hostname',
+          'locked', 'tags', 'pinned_availability_zone')
+# An action that is recorded in cell0 after the hand-over is not carried over.
+_HISTORY = {'create', 'rebuild', 'delete'}
+# Nova itself leaves them until a deleted server is archived.
+_STAY = {'request_specs', 'instance_mappings'}
+_REFERRING = {
+    table.name for table in models.BASE.metadata.tables.values()
+    if any(key.target_fullname == 'instances.uuid'
+           for key in table.foreign_keys)}
+
+
+def of(test, server_id):
+    """Return {what: value} of a server."""
+    response = test.api.api_request(f'/servers/{server_id}')
+    listed = [shown['status'] for shown in test.api.get_servers()
+              if shown['id'] == server_id]
+    found = {
+        'GET': response.status_code, 'listed': listed,
+        'allocations': bool(test._get_allocations_by_server_uuid(server_id)),
+        'ports': sorted(port['id'] for port in test.neutron._ports.values()
+                        if port.get('device_id') == server_id),
+        'volumes': sorted(test.cinder.volume_ids_for_instance(server_id)),
+        'rows': rows_of(server_id)}
+    shown = response.json().get('server', {})
+    if shown.get('status') == 'DELETED':
+        # An administrator is shown it until it is archived.
+        found['GET'], found['listed'] = 404, []
+    elif shown:
+        found.update((name, shown[name]) for name in _SHOWN if name in shown)
+        found['flags'] = sorted(
+            volume['delete_on_termination']
+            for volume in shown['os-extended-volumes:volumes_attached'])
+        found['actions'] = sorted({
+            action['action'] for action in
+            test.api.get_instance_actions(server_id)} & _HISTORY)
+        found['kept'] = _is_kept(server_id)
+    return found
+
+
+def rows_of(server_id):
+    """Return where the server has rows, and of which kind."""
+    found = set()
+    for database, tables in databases.dump().items():
+        names = set(databases.rows_with(server_id, tables))
+        if database == 'api':
+            found |= {f'api.{name}' for name in names - _STAY}
+            # That of a deleted one may stay or, of one on its way, go.
+            found |= {'mapping' for row in tables['instance_mappings']
+                      if row['instance_uuid'] == server_id
+                      and not row['queued_for_delete']}
+            continue
+        instances = [row for row in tables['instances']
+                     if row['uuid'] == server_id]
+        # SQLite checks no foreign keys; others refuse such a row.
+        orphans = sorted(names - _REFERRING)
+        if not instances and orphans:
+            found.add(f'orphans in {database}: {orphans}')
+        found |= {_instance(database, row) for row in instances}
+    # Nova archives a deleted one; where it was is no matter.
+    return sorted(found - {None})
+
+
+def _instance(database, row):
+    if row['deleted']:
+        return None
+    hidden = ', hidden' if row['hidden'] else ''
+    return (f'{database}: {row["vm_state"]}/{row["task_state"]}{hidden}')
+
+
+def _is_kept(server_id):
+    try:
+        return databases.spec_of(server_id).kept is not None
+    except exception.RequestSpecNotFound:
+        return None
+
+
+def is_busy(server_id):
+    """Tell whether a compute is at work on the server."""
+    context = nova_context.get_admin_context()
+    cell = next(cell for cell in objects.CellMappingList.get_all(context)
+                if not cell.is_cell0())
+    with nova_context.target_cell(context, cell) as cctxt:
+        try:
+            instance = objects.Instance.get_by_uuid(
+                cctxt, server_id, expected_attrs=[])
+        except exception.InstanceNotFound:
+            return False
+    return (instance.task_state is not None
+            or instance.vm_state == 'building')

@@ -1,0 +1,217 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A Nova in which two operations meet in every order, again and again."""
+
+import collections
+import dataclasses
+import json
+import os
+import random
+import re
+import time
+
+from nova.tests import fixtures as nova_fixtures
+
+from tests.functional import base
+from tests.races import operations
+from tests.races import outcome
+from tests.races import schedules
+from tests.races import turns
+from tests.races import verdicts
+
+# How many schedules of each pair a quick run takes; all if it is 0.
+SAMPLE = int(os.environ.get('CELL0_REBUILD_RACES_SAMPLE', '3'))
+SEED = int(os.environ.get('CELL0_REBUILD_RACES_SEED', '1'))
+# Which pairs; a regular expression.
+ONLY = os.environ.get('CELL0_REBUILD_RACES_ONLY', '')
+# Where each schedule is written as a line of JSON, for tools/run_races.py.
+LOG = os.environ.get('CELL0_REBUILD_RACES_LOG')
+
+
+class RaceTestCase(base.FunctionalTestCase):
+    """nova-api, conductor, scheduler and a compute, used for many races."""
+
+    capacity = True
+
+    def setUp(self):
+        super().setUp()
+        # A server that has failed has a fault, which Nova's schema of the
+        # answer does not know; it is late there in real life.
+        self.flags(response_validation='ignore', group='api')
+        # Nova's fixture knows no forced delete.
+        self.stub_out('nova.rpc.LegacyValidatingNotifier.fatal', False)
+        self.flags(instances=-1, cores=-1, ram=-1, server_groups=-1,
+                   group='quota')
+        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self._compute = self._start_compute('host1').service_ref.uuid
+        self.messages = self.useFixture(operations.Messages())
+        self._server = None
+        self.useFixture(turns.Turns(self, self._settle))
+        self._operations = operations.Operations(self)
+        self._sections = {}
+        self._alone = {}
+        self._stock = collections.defaultdict(list)
+
+    def race_all(self, *pairs):
+        """Run the schedules of pairs and check that each is as an order."""
+        problems = {}
+        for a, b in pairs:
+            if re.search(ONLY, f'{a} | {b}'):
+                problems[f'{a} | {b}'] = self.race(a, b)
+        self.assertEqual(
+            {}, {pair: found for pair, found in problems.items() if found},
+            f'seed {SEED}')
+
+    def race(self, a, b):
+        """Run the schedules of a pair; return what ended like no order."""
+        orders = self._orders(a, b)
+        for order in orders:
+            self._log(pair=f'{a} | {b}', order=str(order))
+        sections = [self._sections[name, operations.needed(a, b)]
+                    for name in (a, b)]
+        total, chosen = schedules.of(*sections)
+        self._log(pair=f'{a} | {b}', total=total, different=len(chosen))
+        if len(chosen) > SAMPLE > 0:
+            chosen = random.Random(f'{SEED} {a} {b}').sample(chosen, SAMPLE)
+        problems = []
+        for schedule in chosen:
+            played = self._play(a, b, schedule)
+            verdict = verdicts.of(played, orders)
+            self._log(
+                pair=f'{a} | {b}', schedule=str(schedule), verdict=verdict,
+                at=[section.name for section in (
+                    sections[schedule.swapped][schedule.first],
+                    sections[not schedule.swapped][schedule.second - 1])],
+                blocked=played.blocked, ended=str(played))
+            if verdict == verdicts.DIFFERENT:
+                problems.append(f'{schedule}: {played}')
+        return problems
+
+    def _orders(self, a, b):
+        """Play the orders that a race may end like."""
+        orders = [self._only(a, b, number) for number in (0, 1)]
+        orders += [self._play(a, b, [0, 1]), self._play(a, b, [1, 0])]
+        if b == 'tag':
+            # Of two requests the second may be refused.
+            for order in ([0, 1], [1, 0]):
+                played = self._play(a, 'reset', order)
+                played.answers[1] = [played.answers[1], verdicts.NOT_DONE]
+                orders.append(played)
+        if b == 'recover':
+            # An accepted rebuild may be interrupted by it.
+            played = self._play('deliver', b, [1])
+            orders += [dataclasses.replace(
+                played, answers=[answer, played.answers[1]])
+                for answer in (202, True)]
+        return orders
+
+    def _only(self, a, b, number):
+        name = (a, b)[number]
+        key = name, operations.needed(a, b)
+        if key not in self._alone:
+            # What is cached is asked for only by the first.
+            self._play(a, b, [number])
+            self._alone[key] = self._play(a, b, [number])
+        answers = [verdicts.NOT_DONE] * 2
+        answers[number] = next(
+            answer for answer in self._alone[key].answers
+            if answer != verdicts.NOT_DONE)
+        return dataclasses.replace(self._alone[key], answers=answers)
+
+    def _play(self, a, b, schedule):
+        server = self._take(a, b)
+        made = [self._operations.make(name, server) for name in (a, b)]
+        actors = [turns.Actor(name, operation)
+                  for name, operation in zip((a, b), made)]
+        blocked = False
+        if isinstance(schedule, list):
+            for number in schedule:
+                actors[number].go()
+                if len(schedule) == 1:
+                    self._sections[(a, b)[number], operations.needed(
+                        a, b)] = actors[number].sections
+            answers = [actors[number].answer if number in schedule
+                       else verdicts.NOT_DONE for number in (0, 1)]
+        else:
+            blocked = self._interleave(actors, schedule)
+            answers = [actor.answer for actor in actors]
+        self._settle()
+        played = verdicts.Played(
+            answers, outcome.of(self, server['id']), blocked)
+        self._forget(server)
+        return played
+
+    def _interleave(self, actors, schedule):
+        one, other = actors[::-1] if schedule.swapped else actors
+        one.go(schedule.first)
+        states = [other.go(schedule.second)]
+        while not (one.is_done and other.is_done):
+            states += [one.go(), other.go()]
+        return turns.BLOCKED in states
+
+    def _take(self, *names):
+        """Return a buried server that is prepared for operations."""
+        needed = operations.needed(*names)
+        stock = self._stock[needed]
+        if not stock:
+            stock.extend(self._bury_some(needed))
+        self._server = server = stock.pop()
+        self._operations.prepare(names, server)
+        return server
+
+    def _bury_some(self, needed):
+        self._enable(False)
+        buried = []
+        for _ in range(12):
+            body = self._operations.body(needed)
+            server = self._ask_for(dict(body), 'group' in needed)
+            buried.append(dict(server, asked=body))
+        for server in buried:
+            self._wait_for_state_change(server, 'ERROR')
+        self._enable(self.capacity)
+        return buried
+
+    def _ask_for(self, body, grouped):
+        server = self._build_server(networks=body.pop('networks', 'none'))
+        request = {'server': {**server, **body, 'name': 'server'}}
+        if grouped:
+            with self.microversion_is('2.15'):
+                group = self.api.post_server_groups({
+                    'name': 'a', 'policies': ['affinity']})
+            request['os:scheduler_hints'] = {'group': group['id']}
+        return self.api.post_server(request)
+
+    def _enable(self, wanted):
+        self.admin_api.put_service(
+            self._compute, {'status': 'enabled' if wanted else 'disabled'})
+
+    def _settle(self):
+        """Wait until no compute is at work on the server."""
+        end = time.monotonic() + 3
+        while outcome.is_busy(self._server['id']) and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def _forget(self, server):
+        for port in self.neutron._ports.values():
+            if port.get('device_id') == server['id']:
+                port.update({'device_id': '', 'binding:host_id': None})
+        self.admin_api.api_request(f'/servers/{server["id"]}',
+                                   method='DELETE')
+        self._settle()
+        self.placement.delete(f'/allocations/{server["id"]}')
+
+    def _log(self, **line):
+        if LOG:
+            with open(LOG, 'a', encoding='utf-8') as log:
+                log.write(json.dumps(dict(
+                    line, capacity=self.capacity)) + '\n')

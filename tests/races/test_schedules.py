@@ -1,0 +1,62 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Two operations meet: it ends as if one had come after the other."""
+
+from tests.races import racing
+
+
+def _with(first, *others):
+    return [(first, other) for other in others]
+
+
+class CapacityTest(racing.RaceTestCase):
+    """The rebuild reaches a compute."""
+
+    deletes = _with('rebuild', 'delete', 'force_delete')
+    owner = _with('rebuild', 'rename', 'zone', 'flag')
+    operator = _with('rebuild', 'lock', 'reset', 'tag')
+    taken = _with('rebuild', 'group', 'port', 'volume')
+    builds = [('rebuild', 'rebuild'), ('rebuild', 'late'),
+              ('deliver', 'deliver')]
+    recoveries = [('rebuild', 'recover'), ('deliver', 'recover')]
+
+    @classmethod
+    def pairs(cls):
+        """Return the names of all pairs."""
+        return [f'{a} | {b}' for group in (
+            cls.deletes, cls.owner, cls.operator, cls.taken, cls.builds,
+            cls.recoveries) for a, b in group]
+
+    def test_a_delete_wins_or_comes_after(self):
+        self.race_all(*self.deletes)
+
+    def test_what_its_owner_changes_stays_changed(self):
+        self.race_all(*self.owner)
+
+    def test_what_an_operator_changes_stays_changed(self):
+        self.race_all(*self.operator)
+
+    def test_what_is_taken_from_it_is_missed_or_not(self):
+        self.race_all(*self.taken)
+
+    def test_of_two_that_build_one_does(self):
+        self.race_all(*self.builds)
+
+    def test_a_recovery_harms_nobody(self):
+        self.race_all(*self.recoveries)
+
+
+class NoCapacityTest(CapacityTest):
+    """The server is buried again."""
+
+    capacity = False

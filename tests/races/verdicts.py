@@ -1,0 +1,64 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Whether a race has ended like one of the orders."""
+
+import dataclasses
+import json
+
+EQUAL, REFUSED, DIFFERENT = 'equal', 'refused', 'different'
+NOT_DONE = 'not done'
+
+
+@dataclasses.dataclass
+class Played:
+    """One schedule, or order, that was run.
+
+    :param answers: of both operations.
+    :param state: see :mod:`outcome`.
+    :param blocked: one had to wait for a lock that the other held.
+    """
+
+    answers: list
+    state: dict
+    blocked: bool = False
+
+    def __str__(self):
+        return f'{self.answers} {json.dumps(self.state, sort_keys=True)}'
+
+
+def of(played, orders):
+    """Compare a race with the orders.
+
+    :returns: EQUAL to one of them, REFUSED if it is so but for an operation
+        that was refused as no order refuses it, without effect, or DIFFERENT.
+    """
+    alike = [order for order in orders if order.state == played.state]
+    if any(order.answers == played.answers for order in alike):
+        return EQUAL
+    if any(all(_is_like(answer, expected) for answer, expected in zip(
+            played.answers, order.answers)) for order in alike):
+        return REFUSED
+    return DIFFERENT
+
+
+def _is_like(answer, expected):
+    if answer == expected:
+        return True
+    if isinstance(answer, list):
+        parts = expected if isinstance(expected, list) else [
+            expected] * len(answer)
+        return all(map(_is_like, answer, parts))
+    if type(answer) is not int:
+        return False
+    # After 500 nobody knows whether it is done.
+    return answer >= 500 or (expected == NOT_DONE and answer >= 400)

@@ -1,0 +1,168 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Let two operations on a buried server meet in every order; print the table.
+
+Usage: run_races.py [--write-docs] [--sample N] [--seed N] [--only PATTERN]
+                    [--jobs N]
+
+Each pair of operations has a process of its own, as many at a time as there
+are processors. The exit code is not 0 if a schedule ended like no order of
+the two. --write-docs writes the table into the documentation.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from rich import console
+from rich import progress
+from rich import table
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCS = ROOT / 'doc/source/contributor/races-table.rst'
+OUT = console.Console(soft_wrap=True)
+SUITE = 'tests.races.test_schedules'
+HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
+          'like an order', 'refused', 'waited for a lock', 'like no order')
+
+
+def pairs():
+    """Return [(test case, pair)]."""
+    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', '1')
+    sys.path.insert(0, str(ROOT))
+    from tests.races import test_schedules
+    return [(case.__name__, pair)
+            for case in (test_schedules.CapacityTest,
+                         test_schedules.NoCapacityTest)
+            for pair in case.pairs()]
+
+
+def run(case, pair, log, options):
+    """Run a pair; return its output if it failed without a result."""
+    environment = {
+        **os.environ, 'OS_TEST_TIMEOUT': '0',
+        'CELL0_REBUILD_RACES_LOG': str(log),
+        'CELL0_REBUILD_RACES_SAMPLE': str(options.sample),
+        'CELL0_REBUILD_RACES_SEED': str(options.seed),
+        'CELL0_REBUILD_RACES_ONLY': f'^{re.escape(pair)}$'}
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-m', 'unittest', f'{SUITE}.{case}'],
+        cwd=ROOT, env=environment, capture_output=True, text=True,
+        check=False)
+    wrong = any(line.get('verdict') == 'different' for line in lines(log))
+    return '' if wrong or not done.returncode else done.stderr[-3000:]
+
+
+def lines(log):
+    """Return what a pair has written."""
+    if not log.exists():
+        return []
+    return [json.loads(line)
+            for line in log.read_text(encoding='utf-8').splitlines()]
+
+
+def run_all(chosen, folder, options):
+    """Run the pairs side by side and return (lines, outputs of crashes)."""
+    logs = {pair: folder / f'{number}.log'
+            for number, pair in enumerate(chosen)}
+    crashes = []
+    with progress.Progress(console=OUT) as bar, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as executor:
+        task = bar.add_task('pairs', total=len(chosen))
+        for future in concurrent.futures.as_completed([
+                executor.submit(run, *pair, log, options)
+                for pair, log in logs.items()]):
+            bar.advance(task)
+            crashes += filter(None, [future.result()])
+    return [line for log in logs.values() for line in lines(log)], crashes
+
+
+def rows(found):
+    """Return the rows of the table."""
+    groups = collections.defaultdict(list)
+    for line in found:
+        groups['yes' if line['capacity'] else 'no', line['pair']].append(line)
+    result = []
+    for (capacity, pair), group in groups.items():
+        totals = [line for line in group if 'total' in line]
+        played = [line for line in group if 'verdict' in line]
+        count = collections.Counter(line['verdict'] for line in played)
+        result.append((
+            capacity, pair.replace('|', '/'),
+            sum(line['total'] for line in totals),
+            sum(line['different'] for line in totals), len(played),
+            count['equal'], count['refused'],
+            sum(line['blocked'] for line in played), count['different']))
+    sums = [sum(column) for column in list(zip(*result))[2:]]
+    return [*result, ('', 'all', *sums)]
+
+
+def show(found, table_rows):
+    """Print what ended like no order, and the table."""
+    for line in found:
+        if line.get('verdict') == 'different':
+            OUT.print(f'{line["pair"]} {line["schedule"]} {line["at"]}: '
+                      f'{line["ended"]}', markup=False)
+    shown = table.Table(*HEADER)
+    for row in table_rows:
+        shown.add_row(*map(str, row))
+    OUT.print(shown)
+
+
+def write_docs(table_rows):
+    """Write the table into the documentation."""
+    text = '.. Written by tools/run_races.py --write-docs.\n\n'
+    text += '.. list-table::\n   :header-rows: 1\n\n'
+    for row in (HEADER, *table_rows):
+        for number, cell in enumerate(row):
+            text += f'   {" " if number else "*"} - {cell}'.rstrip() + '\n'
+    DOCS.write_text(text, encoding='utf-8')
+    OUT.print(f'written: {DOCS.relative_to(ROOT)}')
+
+
+def main():
+    """Run the pairs, print the table and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--sample', type=int, default=0,
+                        help='schedules of each pair; 0 means all')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--only', default='', metavar='PATTERN',
+                        help='pairs whose names match')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    chosen = [(case, pair) for case, pair in pairs()
+              if re.search(options.only, f'{case} {pair}')]
+    with tempfile.TemporaryDirectory() as folder:
+        found, crashes = run_all(chosen, pathlib.Path(folder), options)
+    table_rows = rows(found)
+    show(found, table_rows)
+    for output in crashes:
+        OUT.print(output, markup=False)
+    if options.write_docs:
+        write_docs(table_rows)
+    wrong = crashes or table_rows[-1][-1]
+    print('something ended like no order' if wrong
+          else 'all ended like one of the orders', flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
