@@ -27,6 +27,7 @@ from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
 from nova.db.main import models
+from nova import objects
 import sqlalchemy as sa
 
 from cell0_rebuild.exhumation import cells
@@ -54,10 +55,22 @@ def find(
         lambda last: _build_requests(context, before, last),
         lambda last: _hidden(cctxt, before, last),
         lambda last: _kept(context, before, home.id, last),
-        lambda last: _attempted(cctxt, before, last))
+        lambda last: _attempted(cctxt, before, last),
+        *(_reader_of_hostless(context, cell, before)
+          for cell in objects.CellMappingList.get_all(context)
+          if not cell.is_cell0()))
     for read in reads:
         for page in _pages(read):
             yield from (uuid for _, uuid in page)
+    for page in _pages(lambda last: _buried(cctxt, last)):
+        yield from _abandoned(context, [uuid for _, uuid in page])
+
+
+def _reader_of_hostless(
+    context: ty.Any, cell: ty.Any, before: datetime.datetime
+) -> _Read:
+    target = cells.targeted(context, cell)
+    return lambda last: _hostless(target, before, last)
 
 
 def count_unknown(context: ty.Any) -> int:
@@ -116,6 +129,27 @@ def _attempted(
             action.instance_uuid == models.Instance.uuid,
             action.action == instance_actions.REBUILD).exists(),
     ), models.Instance, last)
+
+
+@main_db_api.pick_context_manager_reader
+def _hostless(context: ty.Any, before: datetime.datetime, last: int) -> _Page:
+    action = models.InstanceAction
+    return _page(_instances(context, before).filter(
+        models.Instance.host.is_(None), models.Instance.launched_at.is_(None),
+        context.session.query(action.id).filter(
+            action.instance_uuid == models.Instance.uuid,
+            action.action == instance_actions.REBUILD).exists(),
+    ), models.Instance, last)
+
+
+@api_db_api.context_manager.reader
+def _abandoned(context: ty.Any, uuids: list[str]) -> list[str]:
+    mapping = api_models.InstanceMapping
+    rows = context.session.query(mapping.instance_uuid).filter(
+        mapping.instance_uuid.in_(uuids),
+        sa.or_(mapping.cell_id.is_(None),
+               mapping.queued_for_delete.is_(True)))
+    return [uuid for uuid, in rows]
 
 
 @main_db_api.pick_context_manager_reader

@@ -28,8 +28,9 @@ built            none         real cell any      a conductor before it had
                                                  cleared up; a compute has
                                                  the server
 hidden           none         cell0     hidden   whoever took it back there
-deleted          none         none, or  hidden   nova-api, in a delete
-                              deleted
+deleted          none         none, or  any      nova-api, in a delete; or
+                              deleted            one of these states, and its
+                                                 owner deleted the server
 leftovers        none         cell0     shown    a conductor after it had
                                                  buried the server again: a
                                                  row in a real cell, or
@@ -126,12 +127,22 @@ class Finder:
         if place is not None and place.touched >= self._before:
             return None
         if place is None or place.is_abandoned:
-            if grave is None or not grave.hidden:
-                return None
-            return Stuck(uuid, State.DELETED, self._traces(uuid))
+            return self._deleted(uuid, grave)
         if place.cell_id == self._home.id:
             return self._in_cell0(uuid, grave)
         return self._in_real_cell(uuid, grave, self._cell(place))
+
+    def _deleted(
+        self, uuid: str, grave: real_cell.Row | None
+    ) -> Stuck | None:
+        traces = self._traces(uuid)
+        if grave is None and not traces:
+            return None
+        # What lists still show may also be Nova's own doing.
+        if (grave is None or not grave.hidden) and our_objects.kept_mark(
+                self._context, uuid) is None:
+            return None
+        return Stuck(uuid, State.DELETED, traces)
 
     def _in_cell0(
         self, uuid: str, grave: real_cell.Row | None
