@@ -20,11 +20,7 @@ another, though all run as threads of this test.
 """
 
 import contextlib
-import contextvars
-import dataclasses
-import re
 import sys
-import threading
 
 import fixtures
 import futurist
@@ -39,130 +35,19 @@ from oslo_messaging import transport
 from sqlalchemy.engine import base as sa_base
 
 from cell0_rebuild.exhumation import cells
+from tests.faults.agent import crossings
 
-API, CONDUCTOR = 'nova-api', 'nova-conductor'
-BEFORE, AFTER = 'before', 'after'
-
-_process = contextvars.ContextVar('process', default=None)
-# Who had a thread do what it does.
-_caller = contextvars.ContextVar('caller', default='')
-_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-
-
-class Killed(BaseException):
-    """The process is dead; not an Exception, so that nobody handles it."""
-
-
-@dataclasses.dataclass(frozen=True, order=True)
-class Boundary:
-    """One boundary.
-
-    :param process: which crosses it.
-    :param kind: commit, begin, call, cast, placement, neutron, ...
-    :param what: the database, the RPC method, the request.
-    :param where: the line of the package that crosses it, if there is one.
-    :param turn: tells it from earlier ones that are alike.
-    """
-
-    process: str
-    kind: str
-    what: str
-    where: str
-    turn: int
-
-    def __str__(self):
-        turn = f' #{self.turn}' if self.turn > 1 else ''
-        return (f'{self.process}: {self.kind} {self.what}{turn} '
-                f'({self.where or "nova"})')
-
-
-class Process:
-    """One process: what it has crossed, and whether it is dead."""
-
-    def __init__(self, name, fault):
-        self.name = name
-        self.dead = False
-        self.crossed = []
-        self.done = []
-        self._fault = fault
-        self._turns = {}
-        self._working = 0
-        self._condition = threading.Condition()
-
-    def cross(self, kind, what, function, *args, **kwargs):
-        """Cross a boundary, or have what the fault gives instead."""
-        boundary = self._next(kind, what)
-        instead = self._act(boundary, BEFORE)
-        if instead is not None:
-            return instead
-        try:
-            with acting(None):
-                return function(*args, **kwargs)
-        finally:
-            self.done.append(boundary)
-            self._act(boundary, AFTER)
-
-    def _next(self, kind, what):
-        if self.dead:
-            raise Killed
-        with self._condition:
-            key = (kind, what, _where())
-            self._turns[key] = self._turns.get(key, 0) + 1
-            boundary = Boundary(self.name, *key, self._turns[key])
-            self.crossed.append(boundary)
-        return boundary
-
-    def _act(self, boundary, when):
-        if self.dead:
-            # It was killed while another thread of it was waiting.
-            raise Killed
-        if self._fault is None:
-            return None
-        return self._fault(self, boundary, when)
-
-    @contextlib.contextmanager
-    def working(self):
-        """Tell that a thread of the process is at work meanwhile."""
-        self.begin_work()
-        try:
-            with acting(self):
-                yield
-        finally:
-            self.end_work()
-
-    def begin_work(self):
-        """Count one more piece of work."""
-        with self._condition:
-            self._working += 1
-
-    def end_work(self):
-        """Count one less."""
-        with self._condition:
-            self._working -= 1
-            self._condition.notify_all()
-
-    def wait(self, timeout):
-        """Wait until nothing of the process is at work."""
-        with self._condition:
-            return self._condition.wait_for(lambda: not self._working, timeout)
-
-
-@contextlib.contextmanager
-def acting(process):
-    """Let this thread act as a process, or as none of the two."""
-    token = _process.set(process)
-    try:
-        yield
-    finally:
-        _process.reset(token)
+API, CONDUCTOR = crossings.API, crossings.CONDUCTOR
+BEFORE, AFTER = crossings.BEFORE, crossings.AFTER
+Boundary, Killed = crossings.Boundary, crossings.Killed
 
 
 class Run:
     """One rebuild with, or without, one fault."""
 
     def __init__(self, fault=None):
-        self.api = Process(API, fault)
-        self.conductor = Process(CONDUCTOR, fault)
+        self.api = crossings.Process(API, fault)
+        self.conductor = crossings.Process(CONDUCTOR, fault)
 
     @property
     def crossed(self):
@@ -200,26 +85,16 @@ class Crossings(fixtures.Fixture):
             self.run = None
 
     def _patch_databases(self):
+        def name_of(connection):
+            return self._databases.get(str(connection.engine.url))
+
         for kind, name in (('begin', '_begin_impl'),
                            ('commit', '_commit_impl')):
-            self._patch(sa_base.Connection, name, lambda original, kind=kind: (
-                lambda connection, *args: self._transact(
-                    kind, original, connection, *args)))
-
-    def _transact(self, kind, original, connection, *args):
-        database = self._databases.get(str(connection.engine.url))
-        if database is None:
-            return original(connection, *args)
-        return _cross(kind, database, original, connection, *args)
+            self._patch(sa_base.Connection, name,
+                        crossings.transacting(kind, name_of))
 
     def _patch_messages(self):
-        def send(original):
-            def sent(self, target, ctxt, message, **kwargs):
-                kind = 'call' if kwargs.get('wait_for_reply') else 'cast'
-                return _cross(kind, message['method'], original, self, target,
-                              ctxt, message, **kwargs)
-            return sent
-        self._patch(transport.RPCTransport, '_send', send)
+        self._patch(transport.RPCTransport, '_send', crossings.sending)
 
         def dispatch(original):
             def dispatched(this, endpoint, *args):
@@ -235,32 +110,16 @@ class Crossings(fixtures.Fixture):
         self._patch(dispatcher.RPCDispatcher, '_do_dispatch', dispatch)
 
     def _patch_threads(self):
-        def submit(original):
-            def submitted(executor, function, *args, **kwargs):
-                process = _process.get()
-                if process is None:
-                    return original(executor, function, *args, **kwargs)
-                process.begin_work()
-                caller = _where()
-
-                def work():
-                    _caller.set(caller)
-                    try:
-                        with acting(process):
-                            return function(*args, **kwargs)
-                    finally:
-                        process.end_work()
-                return original(executor, work)
-            return submitted
-        self._patch(futurist.ThreadPoolExecutor, 'submit', submit)
+        self._patch(
+            futurist.ThreadPoolExecutor, 'submit', crossings.submitting)
 
     def _patch_placement(self):
         for method in ('get', 'post', 'put', 'delete'):
             def request(original, method=method):
                 def requested(client, url, *args, **kwargs):
-                    path = _UUID.sub('*', url.split('?')[0])
-                    return _cross('placement', f'{method.upper()} {path}',
-                                  original, client, url, *args, **kwargs)
+                    return crossings.cross(
+                        'placement', crossings.request(method, url),
+                        original, client, url, *args, **kwargs)
                 return requested
             self._patch(report.SchedulerReportClient, method, request)
 
@@ -303,15 +162,8 @@ class _Client:
 
 def _crossing(kind, what, function):
     def crossed(*args, **kwargs):
-        return _cross(kind, what, function, *args, **kwargs)
+        return crossings.cross(kind, what, function, *args, **kwargs)
     return crossed
-
-
-def _cross(kind, what, function, *args, **kwargs):
-    process = _process.get()
-    if process is None:
-        return function(*args, **kwargs)
-    return process.cross(kind, what, function, *args, **kwargs)
 
 
 def databases():
@@ -327,14 +179,3 @@ def databases():
 
 def _url(manager):
     return str(manager.writer.get_engine().url)
-
-
-def _where():
-    """Return the innermost function of the package that is on the stack."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get('__name__', '')
-        if module.startswith('cell0_rebuild.'):
-            return f'{module.split(".", 1)[1]}.{frame.f_code.co_name}'
-        frame = frame.f_back
-    return _caller.get()
