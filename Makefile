@@ -41,7 +41,7 @@ system-packages:
 unit functional eventlet faults races integration: environment
 	@$(VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
 
-test-faults: environment
+test-faults: environment system-packages
 	@$(VENV)/bin/python tools/run_faults.py $(ARGS)
 
 test-races: environment

@@ -39,6 +39,8 @@ from rich import table
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
 OUT = console.Console(soft_wrap=True)
+KINDS = {'test_crashes': 'crash', 'test_errors': 'error',
+         'test_kill': 'SIGKILL'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
           'of them cleared up by recover', 'otherwise wrong', 'lost')
 
@@ -117,8 +119,8 @@ def rows(found):
     groups = collections.defaultdict(list)
     for line in found:
         if 'boundary' in line:
-            kind = 'crash' if '.test_crashes.' in line['test'] else 'error'
-            groups[kind, line['story'], line['process']].append(line)
+            module = line['test'].split('.')[2]
+            groups[KINDS[module], line['story'], line['process']].append(line)
     result = []
     for key, group in sorted(groups.items()):
         result.append((

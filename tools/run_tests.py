@@ -38,7 +38,9 @@ OUT = console.Console(soft_wrap=True)
 
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
-                        {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'})}
+                        {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'}),
+           # Each death of a real process takes seconds.
+           'faults': ('faults', 'faults.test_(crashes|errors)', {})}
 
 
 @dataclasses.dataclass

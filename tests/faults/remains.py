@@ -15,14 +15,16 @@
 from tests.functional import databases
 
 
-def of(server_id):
+def of(server_id, dump=None):
     """Return a readable set of the rows that belong to a server.
 
     In a cell they may stand beside the soft-deleted row of the instance, with
     which Nova archives them; else they are said to be orphans.
+
+    :param dump: all rows as {database: {table: [row, ...]}}.
     """
     found = set()
-    for database, tables in databases.dump().items():
+    for database, tables in (dump or databases.dump()).items():
         rows = _rows(server_id, tables)
         if database == 'api':
             found |= {_of_api(table, row) for table, row in rows}

@@ -54,6 +54,35 @@ class Crash:
         return f'killed {self.when} {self.boundary}'
 
 
+def chosen(faults, endings):
+    """Return (fault, ending) of each case that is to be run, and their total.
+
+    :param endings: DELETE, RECOVER or both in turn.
+    """
+    cases = [(fault, ending) for fault, ending in zip(
+        faults, itertools.cycle(endings)) if re.search(ONLY, str(fault))]
+    total = len(cases)
+    if total > SAMPLE > 0:
+        cases = random.Random(SEED).sample(cases, SAMPLE)
+    return cases, total
+
+
+def log(test, **line):
+    """Write a line for tools/run_faults.py."""
+    if LOG:
+        line['test'] = test.id()
+        with open(LOG, 'a', encoding='utf-8') as stream:
+            stream.write(json.dumps(line) + '\n')
+
+
+def log_run(test, story, fault, problem, cleared):
+    """Write how one case ended."""
+    log(test, story=story, process=fault.boundary.process,
+        boundary=str(fault.boundary), fault=str(fault),
+        lost=isinstance(problem, stories.Lost),
+        problem=problem and str(problem), cleared=cleared)
+
+
 class Series(stories.Deployment):
     """Runs of one story, each with a fault, and what became of the server."""
 
@@ -74,22 +103,13 @@ class Series(stories.Deployment):
         """
         crossed = [boundary for boundary in self.boundaries_of(story)
                    if boundary.process in processes]
-        cases = [(fault, ending) for fault, ending in zip(
-            self.faults_of(crossed), itertools.cycle(endings))
-            if re.search(ONLY, str(fault))]
-        total = len(cases)
-        if total > SAMPLE > 0:
-            cases = random.Random(SEED).sample(cases, SAMPLE)
-        self._log(total=len(cases))
+        cases, total = chosen(self.faults_of(crossed), endings)
+        log(self, total=len(cases))
         problems = []
         for fault, ending in cases:
             self.cleared = False
             problem = self._play(story, ending, fault)
-            self._log(
-                story=story, process=fault.boundary.process,
-                boundary=str(fault.boundary), fault=str(fault),
-                lost=isinstance(problem, stories.Lost),
-                problem=problem and str(problem), cleared=self.cleared)
+            log_run(self, story, fault, problem, self.cleared)
             if problem:
                 problems.append(f'{fault}: {problem}')
         self.assertEqual(
@@ -155,9 +175,3 @@ class Series(stories.Deployment):
     def _finish(self, server):
         self.delete(server)
         self.check_gone(server)
-
-    def _log(self, **line):
-        if LOG:
-            line['test'] = self.id()
-            with open(LOG, 'a', encoding='utf-8') as log:
-                log.write(json.dumps(line) + '\n')

@@ -26,7 +26,7 @@ from tests.integration import standins
 _cloud = None
 
 
-def shared_cloud():
+def shared_cloud(make=clouds.Cloud):
     """Return a cloud for all tests of a module.
 
     To be called from its ``setUpModule``.
@@ -40,7 +40,7 @@ def shared_cloud():
         raise AssertionError(
             f'tools/install_system_packages.sh must install '
             f'{" and ".join(missing)} first')
-    _cloud = clouds.Cloud()
+    _cloud = make()
     unittest.addModuleCleanup(_cloud.cleanUp)
     _cloud.setUp()
     return _cloud

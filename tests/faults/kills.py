@@ -1,0 +1,303 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Real processes die, by SIGKILL, at every boundary of a rebuild."""
+
+import contextlib
+import dataclasses
+import time
+import typing
+
+import requests
+import testtools
+
+from tests.faults import boundaries
+from tests.faults import remains
+from tests.faults import series
+from tests.faults import stories
+from tests.integration import base
+from tests.integration import processes
+from tests.integration import standins
+
+# So many servers are recovered at a time.
+BATCH = 24
+# Before and after take turns in having one or the other.
+ENDINGS = (series.DELETE, series.RECOVER, series.RECOVER, series.DELETE)
+# Nothing happens any more if nothing has happened for so long.
+SETTLE = 8
+# What may take long where many processes share few processors.
+PATIENCE = 120
+
+
+@dataclasses.dataclass
+class Case:
+    """One server, and the process that dies while it is rebuilt."""
+
+    fault: series.Crash
+    ending: str
+    port: str
+    server: str
+    cleared: bool = False
+    problem: typing.Any = None
+
+
+class KillSeries(testtools.TestCase):
+    """Runs of one story, each with a kill."""
+
+    cloud = None
+
+    def setUp(self):
+        super().setUp()
+        self.api = self.cloud.api
+        self.do = base.Actions(self.cloud)
+        self.cloud.order(None)
+
+    def play_all(self, story, process):
+        """Kill the process at each boundary; fail if a server suffers."""
+        self._usual = self._usual_remains()
+        faults = [
+            series.Crash(boundary, when)
+            for boundary in self.boundaries_of(story)
+            if boundary.process == process
+            for when in (boundaries.BEFORE, boundaries.AFTER)]
+        cases, total = series.chosen(faults, ENDINGS)
+        series.log(self, total=len(cases))
+        problems = []
+        for start in range(0, len(cases), BATCH):
+            for case in self._play(story, cases[start:start + BATCH]):
+                series.log_run(self, story, case.fault, case.problem,
+                               case.cleared)
+                if case.problem:
+                    problems.append(
+                        f'{case.fault}, {case.ending}: {case.problem}')
+        self.assertEqual(
+            [], problems, f'{len(cases)} of {total} kills, '
+                          f'seed {series.SEED}')
+
+    def boundaries_of(self, story):
+        """Return the boundaries that a rebuild without a kill crosses."""
+        found = []
+        # What is cached is asked for only by the first.
+        for _ in range(2):
+            [case] = self.bury_all([(None, None)])
+            self.have_capacity(story == stories.CAPACITY)
+            self.cloud.order('record')
+            self.do.rebuild(case.server)
+            self.do.wait_for(
+                'ACTIVE' if story == stories.CAPACITY else 'ERROR',
+                case.server)
+            # The conductor clears up after a compute has begun.
+            self.do.history(case.server)
+            time.sleep(2)
+            found = self.cloud.crossed()
+            self.cloud.order(None)
+            self.delete(case)
+        return found
+
+    def have_capacity(self, wanted):
+        """Let the scheduler find the compute, or not."""
+        if wanted:
+            self.cloud.open_host()
+        else:
+            self.cloud.close_hosts()
+
+    def bury_all(self, cases):
+        """Bury a server with a port, a tag and metadata for each case."""
+        self.have_capacity(False)
+        made = [self._create(*case) for case in cases]
+        self.do.wait_for('ERROR', *(case.server for case in made))
+        return made
+
+    def _create(self, fault, ending):
+        port = self.cloud.neutron.add_port()
+        made = self.api.post('/servers', {'server': {
+            'name': 'server', 'flavorRef': 'small',
+            'imageRef': standins.IMAGE, 'networks': [{'port': port}],
+            'tags': stories.TAGS, 'metadata': stories.METADATA}})
+        return Case(fault, ending, port, made['server']['id'])
+
+    def _play(self, story, chosen):
+        cases = self.bury_all(chosen)
+        self.have_capacity(story == stories.CAPACITY)
+        for case in cases:
+            self._try(case, self._kill)
+        self._settle()
+        self._try_all(cases, self.check_shown)
+        deleted = self._ending(cases, series.DELETE)
+        self._delete_all(deleted, remains.in_cell0)
+        recovered = self.cloud.recover()
+        for case in cases:
+            if recovered is None:
+                case.problem = case.problem or stories.Lost(
+                    'recover could not mend all')
+        self._check_gone([case for case in deleted if case.cleared])
+        self.have_capacity(True)
+        kept = self._ending(cases, series.RECOVER)
+        self._try_all(kept, self._rebuild_if_buried)
+        self._try_all(kept, self.check_active)
+        self._delete_all(kept)
+        return cases
+
+    def _delete_all(self, cases, tolerated=lambda name: False):
+        self._try_all(cases, self.delete)
+        self._try_all(cases, self._wait_until_deleted)
+        self._check_gone(cases, tolerated)
+
+    def _ending(self, cases, ending):
+        return [case for case in cases if case.ending == ending]
+
+    def _try_all(self, cases, step):
+        for case in cases:
+            self._try(case, step)
+
+    def _try(self, case, step):
+        if case.problem is not None:
+            return
+        try:
+            step(case)
+        except (stories.Problem, processes.ProcessError, AssertionError,
+                requests.RequestException) as error:
+            case.problem = (error if isinstance(error, stories.Problem)
+                            else stories.Lost(f'{step.__name__}: {error}'))
+
+    def _kill(self, case):
+        self.cloud.order_kill(case.fault.boundary, case.fault.when)
+        # So it is if nova-api dies.
+        with contextlib.suppress(requests.ConnectionError):
+            self.api.rebuild(case.server)
+        try:
+            processes.poll(self.cloud.has_struck, 'its death', 30)
+        except processes.ProcessError:
+            raise stories.Problem('the boundary was not reached') from None
+        finally:
+            self.cloud.order(None)
+        self.cloud.wait_for_return()
+        self.check_shown(case)
+
+    def _settle(self):
+        """Let what can still become of the servers become of them."""
+        before, since = None, time.monotonic()
+        while time.monotonic() - since < SETTLE:
+            now = [(one['id'], one['status'], one['updated'],
+                    one['OS-EXT-STS:task_state']) for one in
+                   self.api.get('/servers/detail')['servers']]
+            if now != before:
+                before, since = now, time.monotonic()
+            time.sleep(1)
+
+    def _status(self, case):
+        answer = self.api.ask('GET', f'/servers/{case.server}')
+        return answer.json()['server']['status'] if answer.ok else None
+
+    def check_shown(self, case):
+        """Check that its owner sees it exactly once."""
+        def shown():
+            status = self._status(case)
+            listed = [one['status'] for one in self.api.get(
+                '/servers/detail')['servers'] if one['id'] == case.server]
+            self._seen = f'GET shows {status}, the list {listed}'
+            return listed == [status] and status in (
+                'BUILD', 'ERROR', 'ACTIVE')
+
+        try:
+            # It may change between the two requests.
+            processes.poll(shown, 'that it is shown', 15)
+        except processes.ProcessError:
+            raise stories.Lost(self._seen) from None
+
+    def _rebuild_if_buried(self, case):
+        if self._status(case) == 'ACTIVE':
+            return
+        self._wait_for(case, 'ERROR')
+        answer = self.api.rebuild(case.server)
+        if answer.status_code != 202:
+            raise stories.Problem(f'a second rebuild answers {answer.text}')
+
+    def _wait_for(self, case, status):
+        try:
+            processes.poll(
+                lambda: self._status(case) == status, 'it', PATIENCE)
+        except processes.ProcessError:
+            raise stories.Lost(
+                f'it does not become {status}, it is {self._status(case)}'
+            ) from None
+
+    def check_active(self, case):
+        """Check that it is ACTIVE with all that it was created with."""
+        self._wait_for(case, 'ACTIVE')
+        shown = self.api.server(case.server)
+        found = {
+            'tags': shown['tags'], 'metadata': shown['metadata'],
+            'ports': self.cloud.neutron.ports_of(case.server),
+            'addresses': len(shown['addresses']),
+            'first action': self.do.history(case.server)[0][0],
+            'claims': len(self.cloud.allocations(case.server))}
+        expected = {
+            'tags': stories.TAGS, 'metadata': stories.METADATA,
+            'ports': [case.port], 'addresses': 1, 'first action': 'create',
+            'claims': 1}
+        wrong = {name: value for name, value in found.items()
+                 if value != expected[name]}
+        if wrong:
+            raise stories.Lost(f'ACTIVE with {wrong}')
+
+    def delete(self, case):
+        """Delete it as its owner does."""
+        answer = self.api.ask('DELETE', f'/servers/{case.server}')
+        if answer.status_code != 204:
+            raise stories.Lost(f'DELETE answers {answer.text}')
+
+    def _wait_until_deleted(self, case):
+        try:
+            processes.poll(
+                lambda: self._status(case) is None, 'its end', PATIENCE)
+        except processes.ProcessError:
+            raise stories.Lost('it is there after a DELETE') from None
+
+    def _check_gone(self, cases, tolerated=lambda name: False):
+        """Check that no more is left of any than of any deleted server."""
+        left = {}
+
+        def gone():
+            tables = self.cloud.tables()
+            left.update({case.server: self._left_of(case, tables) - self._usual
+                         for case in cases if case.problem is None})
+            return all(tolerated(name) for found in left.values()
+                       for name in found)
+
+        with contextlib.suppress(processes.ProcessError):
+            processes.poll(gone, 'their end', 10)
+        for case in cases:
+            found = left.get(case.server, set())
+            case.cleared = case.cleared or bool(found)
+            if not all(map(tolerated, found)):
+                case.problem = stories.Problem(f'deleted, but left is {found}')
+
+    def _left_of(self, case, tables):
+        found = remains.of(case.server, tables)
+        found |= {f'port {port}' for port in
+                  self.cloud.neutron.ports_of(case.server)}
+        if self.cloud.allocations(case.server):
+            found.add('allocations')
+        return found
+
+    def _usual_remains(self):
+        """Return what Nova leaves of a buried and of an active server."""
+        [buried] = self.bury_all([(None, None)])
+        self.have_capacity(True)
+        active = self._create(None, None)
+        self.do.wait_for('ACTIVE', active.server)
+        for case in (buried, active):
+            self.delete(case)
+            self._wait_until_deleted(case)
+        tables = self.cloud.tables()
+        return self._left_of(buried, tables) | self._left_of(active, tables)
