@@ -21,6 +21,7 @@ from oslo_config import cfg
 
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import switch
 
 
@@ -93,6 +94,7 @@ def _delete_on_its_way(
     in_cell = 'id' in instance
     deleted = wrapped(context, instance)
     if deleted and ours:
+        real_cell.delete_unmapped(context, instance.uuid)
         attempts.clear(context, instance.uuid)
     elif deleted and in_cell:
         attempts.remove_grave(context, instance.uuid)

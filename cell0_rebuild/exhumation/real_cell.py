@@ -18,6 +18,7 @@ same server.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import typing as ty
@@ -25,6 +26,7 @@ import typing as ty
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import exception
+from nova import objects
 
 from cell0_rebuild.exhumation import cells
 
@@ -99,6 +101,23 @@ def remove(
             return False
         raise on_host() from error
     return True
+
+
+def delete_unmapped(context: ty.Any, instance_uuid: str) -> None:
+    """Delete the row of a server whose owner has deleted its build request.
+
+    Nova looks for it in the cell that the server is mapped to, which is none
+    before its conductor says so. It stays soft-deleted, as Nova leaves it.
+    """
+    for cell in objects.CellMappingList.get_all(context):
+        row = None if cell.is_cell0() else find(context, instance_uuid, cell)
+        if row is None or row.deleted or row.is_on_host:
+            continue
+        # The conductor, if it lives, does the same.
+        with contextlib.suppress(exception.InstanceNotFound):
+            objects.Instance.get_by_uuid(
+                cells.targeted(context, cell), instance_uuid,
+                expected_attrs=[]).destroy()
 
 
 def on_host() -> Exception:

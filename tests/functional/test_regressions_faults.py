@@ -16,11 +16,14 @@ import importlib
 
 from glanceclient import exc as glance_exc
 from neutronclient.common import exceptions as neutron_exc
+from nova import context as nova_context
+from nova.db.main import api as main_db_api
 from nova import exception
 from oslo_db import exception as db_exc
 from sqlalchemy.engine import base as sa_base
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import cells
 from tests.faults import boundaries
 from tests.functional import base
 from tests.functional import databases
@@ -43,6 +46,27 @@ class DeadConductorTest(test_races.RaceTestCase):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_a_delete_after_its_conductor_had_died_left_a_ghost_listed(self):
+        def die(*args):
+            raise SystemExit
+        self.stub_out('cell0_rebuild.conductor.builder.Builder.'
+                      '_map_instance_to_cell', die)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            1, len(databases.dump()['cell1']['block_device_mapping'])),
+            max_retries=100, sleep=0.1)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.configure_cell0()
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def configure_cell0(self):
+        """Have nova-api's own database be cell0, as outside of tests."""
+        fixture = main_db_api.get_context_manager.__self__
+        cell0 = cells.cell0(nova_context.get_admin_context())
+        fixture._default_ctxt_mgr = fixture._last_ctxt_mgr = (
+            fixture._ctxt_mgrs[cell0.database_connection])
 
 
 class LostCommitTest(test_races.RaceTestCase):
