@@ -189,7 +189,8 @@ def _save_changes(context: ty.Any, spec: ty.Any) -> None:
     # The row may have changed since it was read.
     stored = objects.RequestSpec.get_by_instance_uuid(
         context, spec.instance_uuid)
-    for field in changed:
+    # Nova does not read it, but stores whether there were none.
+    for field in changed | {'requested_resources'}:
         setattr(stored, field, getattr(spec, field))
     stored.save()
 
