@@ -34,7 +34,8 @@ import unittest
 
 from rich import console
 from rich import progress
-from rich import table
+
+import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
@@ -139,21 +140,13 @@ def show(found, table_rows):
         if line.get('problem'):
             OUT.print(f'{"LOST" if line["lost"] else "WRONG"}  '
                       f'{line["fault"]}: {line["problem"]}', markup=False)
-    shown = table.Table(*HEADER)
-    for row in table_rows:
-        shown.add_row(*map(str, row))
-    OUT.print(shown)
+    tables.show(OUT, HEADER, table_rows)
 
 
 def write_docs(table_rows):
     """Write the table into the documentation."""
-    text = '.. Written by tools/run_faults.py --write-docs.\n\n'
-    text += '.. list-table::\n   :header-rows: 1\n\n'
-    for row in (HEADER, *table_rows):
-        for number, cell in enumerate(row):
-            text += f'   {"-" if number else "* -"} {cell}'.replace(
-                '   - ', '     - ').rstrip() + '\n'
-    DOCS.write_text(text, encoding='utf-8')
+    DOCS.write_text(tables.text('tools/run_faults.py', HEADER, table_rows),
+                    encoding='utf-8')
     OUT.print(f'written: {DOCS.relative_to(ROOT)}')
 
 

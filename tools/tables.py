@@ -1,0 +1,33 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Tables of results, for the terminal and for the documentation."""
+
+from rich import table
+
+
+def show(out, header, rows):
+    """Print a table."""
+    shown = table.Table(*header)
+    for row in rows:
+        shown.add_row(*map(str, row))
+    out.print(shown)
+
+
+def text(source, header, rows):
+    """Return a table as reST that names the command it is written by."""
+    written = f'.. Written by {source} --write-docs.\n\n'
+    written += '.. list-table::\n   :header-rows: 1\n\n'
+    for row in (header, *rows):
+        for number, cell in enumerate(row):
+            written += f'   {" " if number else "*"} - {cell}'.rstrip() + '\n'
+    return written
