@@ -104,16 +104,14 @@ def _take(
     context: ty.Any, instance_uuid: str, generation: str, taker: str,
     spec: ty.Any,
 ) -> ty.Any:
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None or _cell_of(context, instance_uuid) is not None:
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None or _cell_of(context, instance_uuid) is not None:
         return None
-    build_request = _build_request(context, row)
-    found = mark.of(build_request.instance)
-    if found is None or found.taken_by not in (None, taker):
+    if locked.mark.taken_by not in (None, taker):
         return None
-    found.taken_by = taker
-    _store(context, build_request, found, spec)
-    return build_request
+    locked.mark.taken_by = taker
+    _store(context, locked, spec)
+    return locked.build_request
 
 
 @statements.retried
@@ -123,15 +121,11 @@ def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
 
     :returns: False if the attempt has ended.
     """
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None:
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None:
         return False
-    build_request = _build_request(context, row)
-    found = mark.of(build_request.instance)
-    assert found is not None
-    found.answered = True
-    found.put_on(build_request.instance)
-    build_request.save()
+    locked.mark.answered = True
+    _store(context, locked)
     return True
 
 
@@ -161,24 +155,21 @@ def accept(
 
     :returns: False if the attempt has ended.
     """
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None:
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None:
         return False
-    build_request = _build_request(context, row)
-    found = mark.of(build_request.instance)
-    assert found is not None
-    _store(context, build_request, found, spec)
+    _store(context, locked, spec)
     return True
 
 
 def _store(
-    context: ty.Any, build_request: ty.Any, found: mark.Mark, spec: ty.Any
+    context: ty.Any, locked: _Locked, spec: ty.Any = None
 ) -> None:
     if spec is not None:
-        found.accepted = True
+        locked.mark.accepted = True
         _save_changes(context, spec)
-    found.put_on(build_request.instance)
-    build_request.save()
+    locked.mark.put_on(locked.build_request.instance)
+    locked.build_request.save()
 
 
 def _save_changes(context: ty.Any, spec: ty.Any) -> None:
@@ -235,10 +226,11 @@ def refresh(
     :param cell_id: the real cell that it has reached.
     :returns: False if it is no longer the current one.
     """
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None or _cell_of(context, instance_uuid) not in (None, cell_id):
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None or _cell_of(context, instance_uuid) not in (
+            None, cell_id):
         return False
-    row.update({'updated_at': timeutils.utcnow()})
+    locked.row.update({'updated_at': timeutils.utcnow()})
     return True
 
 
@@ -251,7 +243,7 @@ def into_cell(
 
     :returns: False if the attempt has ended or the server is in a cell.
     """
-    if _locked_row(context, instance_uuid, generation) is None:
+    if _locked(context, instance_uuid, generation) is None:
         return False
     return _set_cell(context, instance_uuid, None, cell_id)
 
@@ -266,14 +258,13 @@ def end(
     :param last: the mark, which stays with what is kept of the server.
     :returns: the build request as it was at last; None if it was gone.
     """
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None:
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None:
         return None
-    build_request = _build_request(context, row)
     our_objects.keep_also(
         context, instance_uuid, mark=dataclasses.asdict(last))
-    context.session.delete(row)
-    return build_request
+    context.session.delete(locked.row)
+    return locked.build_request
 
 
 @statements.retried
@@ -291,11 +282,11 @@ def to_cell0(
     :param columns: what else is set in the row of its mapping.
     :returns: False if the server was deleted, or moved by somebody else.
     """
-    row = _locked_row(context, instance_uuid, generation)
-    if row is None:
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None:
         return False
-    keep(_build_request(context, row).instance)
-    context.session.delete(row)
+    keep(locked.build_request.instance)
+    context.session.delete(locked.row)
     return _set_cell(
         context, instance_uuid, None, cell0_id, **columns) or (
         cell_id is not None and _set_cell(
@@ -383,17 +374,26 @@ def _cell_of(context: ty.Any, instance_uuid: str) -> int | None:
     return cell_id
 
 
-def _locked_row(
+class _Locked(ty.NamedTuple):
+    """The build request of an attempt, its row locked."""
+
+    row: ty.Any
+    build_request: ty.Any
+    mark: mark.Mark
+
+
+def _locked(
     context: ty.Any, instance_uuid: str, generation: str
-) -> ty.Any:
+) -> _Locked | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).with_for_update().first()
     if row is None:
         return None
-    found = mark.of(_build_request(context, row).instance)
+    build_request = _build_request(context, row)
+    found = mark.of(build_request.instance)
     if found is None or found.generation != generation:
         return None
-    return row
+    return _Locked(row, build_request, found)
 
 
 def _build_request(context: ty.Any, row: ty.Any) -> ty.Any:
