@@ -136,6 +136,9 @@ def run(suite, pattern, bar):
         seed = os.environ.setdefault('CELL0_REBUILD_RACES_SEED', '1')
         OUT.print(f'races: a sample with seed {seed}; "make test-races" '
                   f'runs all of them')
+    else:
+        # A quarter of a test is waiting for something to happen.
+        options += ['--concurrency', str((os.cpu_count() or 1) + 1)]
     report = Report(suite, listed(suite, pattern), bar)
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
