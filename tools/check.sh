@@ -10,7 +10,7 @@ function check {
     "$@" || failed=1
 }
 
-mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run devstack/settings)
 
 check ruff check .
 check flake8 cell0_rebuild tests tools setup.py
@@ -18,7 +18,7 @@ check mypy
 check codespell
 check bashate -i E006 "${scripts[@]}"
 check shellcheck "${scripts[@]}"
-check doc8 -q README.rst CONTRIBUTING.rst doc/source
+check doc8 -q README.rst CONTRIBUTING.rst devstack/README.rst doc/source
 check reno lint
 check python -m sphinx -W -q -b html doc/source doc/build/html
 exit "$failed"

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# DevStack plugin: installs cell0-rebuild beside Nova and switches it on.
+#
+# What it needs is in devstack/settings and, of DevStack, in lib/nova.
+
+# The environment that Nova is installed in; nothing if it is the system.
+function _cell0_rebuild_venv {
+    if [[ $USE_VENV == True ]]; then
+        echo "${PROJECT_VENV["nova"]:-}"
+    elif [[ $GLOBAL_VENV == True ]]; then
+        echo "$DEVSTACK_VENV"
+    fi
+}
+
+# The files of nova-api and of the conductors that it talks to. That is the
+# super conductor, or the only one. The conductors of the cells read files of
+# their own, and need nothing.
+function _cell0_rebuild_files {
+    printf '%s\n' "$NOVA_CONF" "$NOVA_COND_CONF" | sort -u
+}
+
+function install_cell0_rebuild {
+    PIP_VIRTUAL_ENV=$(_cell0_rebuild_venv) \
+        setup_package "$CELL0_REBUILD_DIR" -e
+}
+
+function configure_cell0_rebuild {
+    local file sources
+    # It edits the same files in the background.
+    async_wait configure_neutron_nova
+    for file in $(_cell0_rebuild_files); do
+        sources=$(iniget "$file" DEFAULT config_source)
+        if [[ -z $sources ]]; then
+            iniset "$file" DEFAULT config_source cell0_rebuild
+        elif [[ ! ,${sources// /}, == *,cell0_rebuild,* ]]; then
+            iniset "$file" DEFAULT config_source "$sources,cell0_rebuild"
+        fi
+        iniset "$file" cell0_rebuild driver cell0_rebuild
+        iniset "$file" cell0_rebuild allow_untested_nova \
+            "$CELL0_REBUILD_ALLOW_UNTESTED_NOVA"
+    done
+}
+
+# Says early, and here, what users would find out by a refused rebuild: that
+# local.conf has replaced config_source, or that no conductor answers.
+function check_cell0_rebuild {
+    if ! "$NOVA_BIN_DIR/cell0-rebuild-status" --config-file "$NOVA_CONF" \
+        upgrade check; then
+        die $LINENO "cell0-rebuild cannot rebuild buried servers: see above"
+    fi
+}
+
+# Tells the Tempest plugin of this repository that its tests can run.
+function configure_tempest_for_cell0_rebuild {
+    local opened
+    iniset "$TEMPEST_CONFIG" service_available cell0_rebuild True
+    opened=$(iniget "$NOVA_CONF" cell0_rebuild api_microversion)
+    if [[ -n $opened ]]; then
+        iniset "$TEMPEST_CONFIG" cell0_rebuild microversion "$opened"
+    fi
+}
+
+function unconfigure_cell0_rebuild {
+    local file
+    # DevStack makes the file of nova-compute from that of nova-api.
+    for file in $(_cell0_rebuild_files) "$NOVA_CPU_CONF"; do
+        if [[ -f $file ]]; then
+            _cell0_rebuild_forget "$file"
+        fi
+    done
+}
+
+# Take out of a file what configure_cell0_rebuild wrote, and nothing else.
+function _cell0_rebuild_forget {
+    local file=$1 sources others
+    sources=$(iniget "$file" DEFAULT config_source)
+    others=$(sed -E -e 's/(^|,) *cell0_rebuild *(,|$)/\2/' -e 's/^, *//' \
+        <<< "$sources")
+    if [[ -z $others ]]; then
+        inidelete "$file" DEFAULT config_source
+    elif [[ $others != "$sources" ]]; then
+        iniset "$file" DEFAULT config_source "$others"
+    fi
+    inidelete "$file" cell0_rebuild driver
+    inidelete "$file" cell0_rebuild allow_untested_nova
+    # Of an empty section, DevStack leaves the name and the line before it.
+    sed -i -z -E 's/\n\n\[cell0_rebuild\]\n(\n*\[|$)/\n\1/' "$file"
+}
+
+function uninstall_cell0_rebuild {
+    PIP_VIRTUAL_ENV=$(_cell0_rebuild_venv) pip_uninstall cell0-rebuild
+}
+
+# A host of nova-compute alone, or of a cell, needs nothing.
+function _cell0_rebuild_is_wanted {
+    is_service_enabled cell0-rebuild && is_service_enabled n-api n-cond
+}
+
+if [[ $1 == stack ]] && _cell0_rebuild_is_wanted; then
+    case $2 in
+        install)
+            echo_summary "Installing cell0-rebuild"
+            install_cell0_rebuild
+            ;;
+        post-config)
+            echo_summary "Configuring Nova to use cell0-rebuild"
+            configure_cell0_rebuild
+            ;;
+        test-config)
+            if is_service_enabled n-api; then
+                check_cell0_rebuild
+            fi
+            if is_service_enabled tempest; then
+                configure_tempest_for_cell0_rebuild
+            fi
+            ;;
+    esac
+elif [[ $1 == unstack || $1 == clean ]]; then
+    unconfigure_cell0_rebuild
+    if [[ $1 == clean ]]; then
+        uninstall_cell0_rebuild
+    fi
+fi
