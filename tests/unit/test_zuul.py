@@ -1,0 +1,93 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The jobs for Zuul name only what the repository has."""
+
+import configparser
+import pathlib
+import re
+
+import testtools
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# The environments of tox that the jobs of the templates run in.
+TEMPLATES = {
+    'openstack-python3-jobs': ('pep8', 'py311', 'py313'),
+    'publish-openstack-docs-pti': ('docs',),
+    'release-notes-jobs-python3': (),
+}
+PLAYBOOKS = ('pre-run', 'run', 'post-run', 'cleanup-run')
+OURS = 'cell0-rebuild'
+TOX = 'openstack-tox-'
+
+
+def environments():
+    """Return the environments of tox.ini, and the ones that need none."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / 'tox.ini')
+    found = {'py311', 'py312', 'py313'}
+    for section in parser.sections():
+        name, _, endings = section.removeprefix('testenv:').partition('{')
+        found.update(
+            name + ending for ending in endings.rstrip('}').split(','))
+    return found
+
+
+class ZuulTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        items = yaml.safe_load((ROOT / '.zuul.yaml').read_text())
+        self.jobs = {item['job']['name']: item['job'] for item in items
+                     if 'job' in item}
+        [self.project] = [
+            item['project'] for item in items if 'project' in item]
+
+    def used(self):
+        """Return the names of the jobs that a pipeline or job refers to."""
+        names = {job['parent'] for job in self.jobs.values()}
+        for pipeline in self.project.values():
+            if isinstance(pipeline, dict):
+                names.update(pipeline['jobs'])
+        return names
+
+    def test_every_job_of_ours_that_is_used_is_defined(self):
+        self.assertEqual(set(), {
+            name for name in self.used() if name.startswith(OURS)
+        } - set(self.jobs))
+
+    def test_every_job_that_is_defined_is_used(self):
+        self.assertEqual(set(), set(self.jobs) - self.used())
+
+    def test_every_environment_of_tox_exists(self):
+        named = {name.removeprefix(TOX) for name in self.used()
+                 if name.startswith(TOX)}
+        for template in self.project['templates']:
+            named.update(TEMPLATES[template])
+        self.assertEqual(set(), named - environments())
+
+    def test_every_playbook_exists(self):
+        named = [playbook for job in self.jobs.values() for when in PLAYBOOKS
+                 for playbook in ([job[when]] if isinstance(job.get(when), str)
+                                  else job.get(when, []))]
+        self.assertEqual([], [
+            playbook for playbook in named if not (ROOT / playbook).exists()])
+
+    def test_devstack_plugin_has_the_name_that_is_enabled(self):
+        defined = re.search(
+            r'^define_plugin (\S+)$',
+            (ROOT / 'devstack/settings').read_text(), re.MULTILINE)
+        enabled = {name for job in self.jobs.values() for name
+                   in job.get('vars', {}).get('devstack_plugins', ())}
+        self.assertEqual({defined[1]}, enabled)
