@@ -41,6 +41,8 @@ from cell0_rebuild.api import volumes
 from cell0_rebuild.api import vtpm
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild import rpcapi
 from cell0_rebuild import statements
@@ -62,9 +64,9 @@ def _rebuild(
     **kwargs: ty.Any,
 ) -> None:
     gate = microversion.gate()
-    if gate.is_open and (mapping := _buried(context, instance)) is not None:
+    if gate.is_open and (found := _buried(context, instance)) is not None:
         with statements.hidden_values():
-            _exhume(compute_api, context, instance, mapping,
+            _exhume(compute_api, context, instance, found,
                     None if gate.keeps_image else image_href, *args, **kwargs)
         return
     if gate.keeps_image and instance.launched_at is not None:
@@ -78,18 +80,21 @@ def _rebuild(
     wrapped(context, instance, image_href, *args, **kwargs)
 
 
-def _buried(context: ty.Any, instance: ty.Any) -> ty.Any:
-    """Return the mapping of a buried server; None for any other."""
+def _buried(
+    context: ty.Any, instance: ty.Any
+) -> lookup.Found | None:
+    """Return what the API database has of a buried server.
+
+    :param context: targeted at the cell that the instance was read in.
+    :returns: None for any other server.
+    """
     if (instance.launched_at is not None or instance.host is not None
             or instance.task_state is not None
-            or instance.vm_state not in cfg.CONF.cell0_rebuild.vm_states):
+            or instance.vm_state not in cfg.CONF.cell0_rebuild.vm_states
+            or not cells.is_cell0(context)):
         return None
     with refusals.translated():
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
-            context, instance.uuid)
-    if mapping.cell_mapping is None or not mapping.cell_mapping.is_cell0():
-        return None
-    return mapping
+        return lookup.find(context, instance.uuid)
 
 
 @dataclasses.dataclass
@@ -116,8 +121,8 @@ class _Plan:
 
 
 def _exhume(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, mapping: ty.Any,
-    image_href: str | None, admin_password: str,
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any,
+    found: lookup.Found, image_href: str | None, admin_password: str,
     files_to_inject: ty.Any = None, reimage_boot_volume: bool = False,
     **changes: ty.Any,
 ) -> None:
@@ -130,23 +135,25 @@ def _exhume(
             f'cannot inject personality files. Use user_data.')
     with refusals.translated():
         plan = _validate(
-            compute_api, context, instance.uuid, image_href,
+            compute_api, context, instance, found.spec, image_href,
             reimage_boot_volume, changes)
     conductor = rpcapi.RebuildAPI()
     _probe(conductor, context, plan)
-    _move(conductor, context, plan, mapping, admin_password)
+    _move(conductor, context, plan, found.mapped_at, admin_password)
 
 
 def _validate(
-    compute_api: ty.Any, context: ty.Any, uuid: str, image_href: str | None,
-    reimages: bool, changes: dict[str, ty.Any],
+    compute_api: ty.Any, context: ty.Any, read: ty.Any, spec: ty.Any,
+    image_href: str | None, reimages: bool, changes: dict[str, ty.Any],
 ) -> _Plan:
     """Check all that can be checked; nothing is changed.
 
     :param context: the caller's, targeted at cell0.
+    :param read: the server as Nova has read it.
+    :param spec: its RequestSpec, None if there is none.
     """
-    buried = snapshot.read(context, uuid)
-    spec = _request_spec(context, buried.instance)
+    buried = snapshot.read(context, read.uuid, read)
+    _check_spec(spec, buried.instance)
     files = personality.to_inject(buried.instance, spec.kept)
     owners = owner.context_of(context, buried.instance)
     image = images.for_build(
@@ -177,11 +184,8 @@ def _validate(
         buried, instance, spec, image, bdms, reimage_volume_id, files)
 
 
-def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
-    try:
-        spec = objects.RequestSpec.get_by_instance_uuid(
-            context, instance.uuid)
-    except exception.RequestSpecNotFound:
+def _check_spec(spec: ty.Any, instance: ty.Any) -> None:
+    if spec is None:
         refusals.conflict(
             f'Server {instance.uuid} has no request spec, without which it '
             f'cannot be scheduled. Delete it and create it again.')
@@ -192,7 +196,6 @@ def _request_spec(context: ty.Any, instance: ty.Any) -> ty.Any:
             f'cannot be rebuilt from cell0. Delete it and create it again.')
     # Objects inside it are loaded with the changes that they once had.
     spec.obj_reset_changes(recursive=True)
-    return spec
 
 
 def _probe(
@@ -216,13 +219,13 @@ def _probe(
 
 def _move(
     conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan,
-    mapping: ty.Any, admin_password: str,
+    mapped_at: ty.Any, admin_password: str,
 ) -> None:
     uuid = plan.instance.uuid
     try:
         generation = attempts.exhume(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
-            mapping, plan.image.id if plan.reimage_volume_id else None)
+            mapped_at, plan.image.id if plan.reimage_volume_id else None)
     except exceptions.LostRace:
         refusals.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '

@@ -87,7 +87,7 @@ class Attempt:
 
 def exhume(
     context: ty.Any, buried: snapshot.Buried, instance: ty.Any, bdms: ty.Any,
-    spec: ty.Any, mapping: ty.Any, writes: str | None = None,
+    spec: ty.Any, mapped_at: ty.Any, writes: str | None = None,
 ) -> str:
     """Move a buried server to a build request.
 
@@ -98,18 +98,18 @@ def exhume(
     :param bdms: the block device mappings to build with.
     :param spec: the RequestSpec as it was read; what this rebuild changes of
         it is stored when a conductor takes the attempt.
-    :param mapping: the InstanceMapping, which points at cell0.
+    :param mapped_at: when its instance mapping was written last.
     :param writes: the image that Cinder has to write to the root volume.
     :returns: the generation of the attempt.
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
-    uuid, cell = buried.instance.uuid, mapping.cell_mapping
+    uuid, cell = buried.instance.uuid, cells.cell0(context)
     attempt = mark.Mark(
         uuidutils.generate_uuid(),
         changed=sorted(instance.obj_what_changed()),
         baseline=watched.state(
             buried.instance, buried.bdms, buried.instance.tags),
-        asked=watched.state(instance), mapped_at=_text(mapping.updated_at),
+        asked=watched.state(instance), mapped_at=_text(mapped_at),
         writes=writes)
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
@@ -280,23 +280,25 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     :returns: False if somebody else has moved the server since.
     """
     destination = cells.targeted(context, cell)
+    is_there: bool | None = None
 
     def carry_over(late: dict[str, ty.Any]) -> bool:
-        if not _is_in(context, attempt, cell):
-            return False
-        if late:
+        nonlocal is_there
+        is_there = _is_in(context, attempt, cell)
+        if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
                 built = snapshot.read(destination, attempt.uuid)
                 watched.apply(destination, built.instance, built.bdms, late)
-        return True
+        return is_there
 
     grave.close(
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
         attempt.mark.baseline, carry_over)
-    if not _is_in(context, attempt, cell):
-        return False
-    our_objects.forget(context, attempt.uuid)
-    return True
+    if is_there is None:
+        is_there = _is_in(context, attempt, cell)
+    if is_there:
+        our_objects.forget(context, attempt.uuid)
+    return is_there
 
 
 def bury_again(

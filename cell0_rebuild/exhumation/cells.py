@@ -21,9 +21,22 @@ from nova import objects
 
 
 def cell0(context: ty.Any) -> ty.Any:
-    """Return the CellMapping of cell0."""
+    """Return the CellMapping of cell0.
+
+    Nova keeps the cells for as long as a process lives, and has them before
+    it builds anything: it counts what quota allows in all of them.
+    """
+    nova_context.load_cells()
+    for cell in nova_context.CELLS:
+        if cell.is_cell0():
+            return cell
     return objects.CellMapping.get_by_uuid(
         context, objects.CellMapping.CELL0_UUID)
+
+
+def is_cell0(context: ty.Any) -> bool:
+    """Tell whether a context is targeted at cell0."""
+    return bool(context.cell_uuid == objects.CellMapping.CELL0_UUID)
 
 
 def targeted(context: ty.Any, cell: ty.Any) -> ty.Any:

@@ -30,7 +30,6 @@ from nova import objects
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import watched
 from cell0_rebuild import statements
 
@@ -139,13 +138,24 @@ def state(
     :raises LostRace: if somebody works on it in cell0.
     """
     try:
-        buried = snapshot.read(context, instance_uuid)
+        instance, found = _watched(context, instance_uuid)
     except exception.InstanceNotFound:
         return None
-    if buried.instance.task_state is not None:
+    if instance.task_state is not None:
         raise exceptions.LostRace(
-            f'the server is {buried.instance.task_state} in cell0')
-    return watched.state(buried.instance, buried.bdms, buried.instance.tags)
+            f'the server is {instance.task_state} in cell0')
+    return found
+
+
+def _watched(
+    context: ty.Any, instance_uuid: str
+) -> tuple[ty.Any, dict[str, ty.Any]]:
+    """Return the instance, with no more than is watched, and what is."""
+    instance = objects.Instance.get_by_uuid(
+        context, instance_uuid, expected_attrs=['system_metadata', 'tags'])
+    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
+        context, instance_uuid)
+    return instance, watched.state(instance, bdms, instance.tags)
 
 
 def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
@@ -175,9 +185,8 @@ def close(
     """
     _lock(context, instance_uuid)
     try:
-        buried = snapshot.read(context, instance_uuid)
+        _, now = _watched(context, instance_uuid)
     except exception.InstanceNotFound:
         return
-    now = watched.state(buried.instance, buried.bdms, buried.instance.tags)
     if carry_over(watched.changes(baseline, now)):
         _remove(context, instance_uuid)

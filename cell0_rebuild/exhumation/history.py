@@ -18,6 +18,7 @@ it.
 
 from __future__ import annotations
 
+import itertools
 import typing as ty
 
 from nova.compute import instance_actions
@@ -55,13 +56,15 @@ _Action = ty.Tuple[ty.Dict[str, ty.Any], ty.List[ty.Dict[str, ty.Any]]]
 
 @main_db_api.pick_context_manager_reader
 def _read(context: ty.Any, instance_uuid: str) -> list[_Action]:
-    actions = []
-    for action in context.session.query(models.InstanceAction).filter_by(
-            instance_uuid=instance_uuid).order_by(models.InstanceAction.id):
-        events = context.session.query(models.InstanceActionEvent).filter_by(
-            action_id=action.id).order_by(models.InstanceActionEvent.id)
-        actions.append((_values(action), [_values(event) for event in events]))
-    return actions
+    action, event = models.InstanceAction, models.InstanceActionEvent
+    # An action without events is there, too.
+    rows = context.session.query(action, event).outerjoin(
+        event, event.action_id == action.id,
+    ).filter(action.instance_uuid == instance_uuid).order_by(
+        action.id, event.id)
+    return [
+        (_values(found), [_values(event) for _, event in group if event])
+        for found, group in itertools.groupby(rows, lambda row: row[0])]
 
 
 @main_db_api.pick_context_manager_writer

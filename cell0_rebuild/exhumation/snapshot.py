@@ -55,14 +55,28 @@ class Buried:
     bdms: ty.Any
 
 
-def read(context: ty.Any, instance_uuid: str) -> Buried:
+# Nova reads each of them by a statement of its own.
+_OF_THEIR_OWN = ('metadata', 'system_metadata')
+
+
+def read(
+    context: ty.Any, instance_uuid: str, before: ty.Any = None
+) -> Buried:
     """Read a buried server.
 
     :param context: targeted at cell0.
+    :param before: the server as it was read just before, whose metadata are
+        taken: of these only the reason of a lock can have changed since, and
+        :mod:`watched` finds it.
     :raises InstanceNotFound: if it was deleted.
     """
+    known = () if before is None else _OF_THEIR_OWN
     instance = objects.Instance.get_by_uuid(
-        context, instance_uuid, expected_attrs=LOADED)
+        context, instance_uuid,
+        expected_attrs=[name for name in LOADED if name not in known])
+    for name in known:
+        setattr(instance, name, dict(getattr(before, name)))
+    instance.obj_reset_changes(known)
     bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
         context, instance_uuid)
     # Nova asks for no order, but a compute names devices in theirs.

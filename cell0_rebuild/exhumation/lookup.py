@@ -1,0 +1,64 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the API database has of a server that is to be rebuilt."""
+
+from __future__ import annotations
+
+import datetime
+import typing as ty
+
+from nova.db.api import api as api_db_api
+from nova.db.api import models
+from nova import exception
+from nova import objects
+
+from cell0_rebuild.exhumation import cells
+
+
+class Found(ty.NamedTuple):
+    """What there is of a buried server.
+
+    :param mapped_at: when its instance mapping was written last.
+    :param spec: its RequestSpec, None if there is none.
+    """
+
+    mapped_at: datetime.datetime | None
+    spec: ty.Any
+
+
+def find(context: ty.Any, instance_uuid: str) -> Found | None:
+    """Look a server up.
+
+    :returns: None if it is not mapped to cell0.
+    :raises InstanceMappingNotFound: if it was deleted.
+    """
+    row = _read(context, instance_uuid)
+    if row is None:
+        raise exception.InstanceMappingNotFound(uuid=instance_uuid)
+    cell_id, mapped_at, stored = row
+    if cell_id != cells.cell0(context).id:
+        return None
+    spec = None if stored is None else objects.RequestSpec._from_db_object(
+        context, objects.RequestSpec(), stored)
+    return Found(mapped_at, spec)
+
+
+@api_db_api.context_manager.reader
+def _read(context: ty.Any, instance_uuid: str) -> ty.Any:
+    mapping, spec = models.InstanceMapping, models.RequestSpec
+    # One statement for what Nova looks up by two.
+    return context.session.query(
+        mapping.cell_id, mapping.updated_at, spec,
+    ).outerjoin(
+        spec, spec.instance_uuid == mapping.instance_uuid,
+    ).filter(mapping.instance_uuid == instance_uuid).first()
