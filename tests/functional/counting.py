@@ -10,17 +10,29 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Count what a step costs: SQL statements and RPC messages."""
+"""Count what a step costs: SQL statements, RPC messages, HTTP requests."""
 
 import collections
 import contextlib
 
 import fixtures
+from nova.scheduler.client import report
 from oslo_messaging import transport
 import sqlalchemy as sa
 
+from tests.functional import services
+
 # What timers of the services do, whatever the test does.
 _BY_THEMSELVES = ('BEGIN', 'UPDATE services', 'FROM services')
+
+# Each is one request to the service that the fixture stands for.
+_REQUESTS = {
+    'neutron': ('list_extensions', 'list_ports', 'show_port', 'create_port',
+                'update_port', 'delete_port', 'list_networks', 'show_network',
+                'list_subnets', 'list_floatingips', 'list_security_groups',
+                'show_quota'),
+    'glance': ('show', 'detail', 'download'),
+}
 
 
 class CountingFixture(fixtures.Fixture):
@@ -29,11 +41,15 @@ class CountingFixture(fixtures.Fixture):
     Use it with casts as calls, so that a step ends when all of it is done.
 
     :ivar steps: what each step cost, as {name: Counter}.
+    :ivar services: which service did it, as {name: Counter}, whose keys are
+        (service, kind).
     """
 
     def _setUp(self):
         self.steps = {}
+        self.services = {}
         self._now = None
+        self.useFixture(services.Services())
         sa.event.listen(
             sa.engine.Engine, 'before_cursor_execute', self._statement)
         self.addCleanup(
@@ -42,25 +58,45 @@ class CountingFixture(fixtures.Fixture):
         send = transport.Transport._send
 
         def counted(transport, target, context, message, **kwargs):
-            self._count('rpc ' + message['method'])
+            self._count('rpc', message['method'])
             return send(transport, target, context, message, **kwargs)
         self.useFixture(fixtures.MonkeyPatch(
             'oslo_messaging.transport.Transport._send', counted))
 
+    def count_requests(self, test):
+        """Count what is asked of the services that a test has stand-ins for.
+        """
+        for service, methods in _REQUESTS.items():
+            for name in methods:
+                self._patch(getattr(test, service), name, service)
+        for name in ('get', 'post', 'put', 'delete'):
+            self._patch(report.SchedulerReportClient, name, 'placement')
+
     @contextlib.contextmanager
     def step(self, name):
         """Count what is done inside under a name."""
-        self._now = self.steps.setdefault(name, collections.Counter())
+        self._now = name
+        self.steps.setdefault(name, collections.Counter())
+        self.services.setdefault(name, collections.Counter())
         try:
-            yield self._now
+            yield self.steps[name]
         finally:
             self._now = None
+
+    def _patch(self, owner, name, service):
+        original = getattr(owner, name)
+
+        def counted(*args, **kwargs):
+            self._count('http', f'{service} {name}')
+            return original(*args, **kwargs)
+        self.useFixture(fixtures.MockPatchObject(owner, name, counted))
 
     def _statement(self, connection, cursor, statement, *args):
         text = ' '.join(statement.split())
         if not any(part in text for part in _BY_THEMSELVES):
-            self._count('sql ' + text)
+            self._count('sql', text)
 
-    def _count(self, what):
+    def _count(self, kind, what):
         if self._now is not None:
-            self._now[what] += 1
+            self.steps[self._now][f'{kind} {what}'] += 1
+            self.services[self._now][services.at_work(), kind] += 1

@@ -1,0 +1,61 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Which of the services in this process is at work."""
+
+import sys
+import threading
+
+import fixtures
+from nova import context as nova_context
+
+# The innermost of these in a stack tells: nova-api calls Placement in its own
+# thread here, and a conductor the builds of Nova's.
+_PLACES = (
+    ('/site-packages/placement/', 'placement'),
+    ('/nova/scheduler/manager.py', 'scheduler'),
+    ('/nova/compute/manager.py', 'compute'),
+    ('/nova/conductor/manager.py', 'conductor'),
+    ('/cell0_rebuild/conductor/endpoint.py', 'conductor'),
+    ('/cell0_rebuild/rpcapi.py', 'api'),
+    ('/nova/api/openstack/', 'api'),
+)
+
+_asked_by = threading.local()
+
+
+def at_work():
+    """Return the name of the service whose code is being run."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        for part, service in _PLACES:
+            if part in frame.f_code.co_filename:
+                return service
+        frame = frame.f_back
+    return getattr(_asked_by, 'service', 'other')
+
+
+class Services(fixtures.Fixture):
+    """Knows the service also in the threads that ask each cell."""
+
+    def _setUp(self):
+        scatter = nova_context.scatter_gather_cells
+
+        def scattered(context, cells, timeout, function, *args, **kwargs):
+            service = at_work()
+
+            def ask(*args, **kwargs):
+                _asked_by.service = service
+                return function(*args, **kwargs)
+            return scatter(context, cells, timeout, ask, *args, **kwargs)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.context.scatter_gather_cells', scattered))

@@ -1,0 +1,70 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A rebuild costs no more than it must; see doc/source/admin/performance."""
+
+import unittest
+
+from tests.functional import costs
+
+
+class RebuildCostsTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        _, cls.counts = costs.run()
+
+    def test_nova_api_makes_thirteen_statements_more_than_for_a_create(self):
+        # Ten of them are made by Nova's own action around a rebuild: before
+        # it to find the server, after it to show it.
+        self.assertLessEqual(self.more('api', 'sql'), 13)
+
+    def test_nova_api_makes_fewer_statements_than_for_delete_and_create(self):
+        self.assertLess(
+            self.of(costs.REBUILD, 'api', 'sql'),
+            self.of('delete of a buried server', 'api', 'sql')
+            + self.of('create', 'api', 'sql'))
+
+    def test_nova_api_makes_no_more_statements_than_for_a_launched_one(self):
+        self.assertLess(
+            self.of(costs.REBUILD, 'api', 'sql'),
+            self.of('rebuild with another image', 'api', 'sql'))
+
+    def test_a_conductor_makes_fifty_statements_more_than_for_a_create(self):
+        # Over thirty of them when a compute has the server already.
+        self.assertLessEqual(self.more('conductor', 'sql'), 51)
+
+    def test_nova_api_sends_one_message_more_than_for_a_create(self):
+        self.assertEqual(1, self.more('api', 'rpc'))
+
+    def test_nobody_else_sends_or_asks_more_than_for_a_create(self):
+        for service in ('scheduler', 'compute'):
+            for kind in ('sql', 'rpc', 'http'):
+                with self.subTest(service, kind=kind):
+                    self.assertLessEqual(self.more(service, kind), 0)
+        self.assertEqual(0, self.more('conductor', 'rpc'))
+
+    def test_one_request_to_placement_is_made_more_than_for_a_create(self):
+        def asked(step):
+            return sum(count for what, count in self.counts.steps[step].items()
+                       if what.startswith('http placement'))
+        self.assertEqual(1, asked(costs.REBUILD) - asked('create'))
+
+    def more(self, service, kind):
+        """Return how much a rebuild costs more than a create."""
+        return (self.of(costs.REBUILD, service, kind)
+                - self.of('create', service, kind))
+
+    def of(self, step, service, kind):
+        """Return what a step has cost in a service."""
+        return self.counts.services[step][service, kind]
