@@ -135,7 +135,7 @@ def activate(conf: cfg.ConfigOpts) -> None:
         if service == 'nova-api':
             check_microversion(conf)
         patches = load(EXTENSIONS[service])
-        patches.install(lambda: _announce(service), complain)
+        patches.install(lambda: _announce(service, patches), complain)
         _installed = patches
     except exceptions.PatchMismatch as error:
         complain(error)
@@ -204,12 +204,12 @@ def load(names: ty.Iterable[str]) -> patching.PatchSet:
         change for extension in extensions for change in extension.plugin)
 
 
-def _announce(service: str) -> None:
+def _announce(service: str, patches: patching.PatchSet) -> None:
     from oslo_log import log
     log.getLogger(__name__).info(
-        'cell0-rebuild %s is active in %s of Nova %s',
+        'cell0-rebuild %s is active in %s of Nova %s and has patched %s',
         importlib.metadata.version('cell0-rebuild'), service,
-        importlib.metadata.version('nova'))
+        importlib.metadata.version('nova'), ', '.join(patches.patched))
 
 
 def _complain(conf: cfg.ConfigOpts, service: str, error: Exception) -> None:

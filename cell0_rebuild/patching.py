@@ -271,6 +271,12 @@ class PatchSet:
         self._when_late_mismatch: ty.Callable[
             [exceptions.PatchMismatch], None] | None = None
 
+    @property
+    def patched(self) -> list[str]:
+        """What is changed of Nova, without what is only checked."""
+        return [str(change) for change in self.changes
+                if type(change) is not Reliance]
+
     def check(self) -> None:
         """Check every target.
 

@@ -44,6 +44,7 @@ from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild import phases
 from cell0_rebuild import rpcapi
 from cell0_rebuild import statements
 
@@ -133,13 +134,19 @@ def _exhume(
         refusals.conflict(
             f'Server {instance.uuid} is buried in cell0; a rebuild from there '
             f'cannot inject personality files. Use user_data.')
+    timing = phases.Phases()
     with refusals.translated():
         plan = _validate(
             compute_api, context, instance, found.spec, image_href,
             reimage_boot_volume, changes)
+    timing.end('checks')
     conductor = rpcapi.RebuildAPI()
     _probe(conductor, context, plan)
+    timing.end('probe')
     _move(conductor, context, plan, found.mapped_at, admin_password)
+    timing.end('move')
+    LOG.debug('A nova-conductor has taken the rebuild: %s', timing,
+              instance_uuid=plan.instance.uuid)
 
 
 def _validate(

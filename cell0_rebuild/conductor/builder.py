@@ -42,6 +42,7 @@ from cell0_rebuild.exhumation import ec2
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
+from cell0_rebuild import phases
 from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     """Builds the server of one attempt."""
 
     _attempt: attempts.Attempt
+    _phases: phases.Phases
     _cell: ty.Any = None
     _selection: ty.Any = None
     _accelerators: ty.Any = ()
@@ -77,10 +79,14 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :param volume: its root volume, if an image is being written to it.
         """
+        builder = self._of(attempt)
         with actions.of_rebuild(attempt.uuid):
-            copy.copy(self)._build(
+            builder._build(
                 context, attempt, request_spec, image, admin_password,
                 injected_files, volume)
+        builder._phases.end('finish')
+        LOG.debug('The rebuild has ended: %s', builder._phases,
+                  instance_uuid=attempt.uuid)
 
     def refuse(
         self, context: ty.Any, attempt: attempts.Attempt,
@@ -90,13 +96,18 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         Nothing else tells of it, unless nobody waits for an answer.
         """
-        builder = copy.copy(self)
-        builder._attempt = attempt
+        builder = self._of(attempt)
         if switch.is_answered(context, attempt.uuid, attempt.generation):
             with actions.of_rebuild(attempt.uuid):
                 builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context, None)
+
+    def _of(self, attempt: attempts.Attempt) -> Builder:
+        builder = copy.copy(self)
+        builder._attempt = attempt
+        builder._phases = phases.Phases()
+        return builder
 
     def _build(
         self, context: ty.Any, attempt: attempts.Attempt,
@@ -104,14 +115,15 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         admin_password: str | None, injected_files: list[list[str]],
         volume: reimage.Volume | None,
     ) -> None:
-        self._attempt = attempt
         build_request = attempt.build_request
         try:
             # It may have waited for a thread.
             self._go_on(context)
+            self._phases.end('queue')
             if volume is not None:
                 attempts.accept(context, attempt, request_spec)
                 volume.wait(context, functools.partial(self._go_on, context))
+                self._phases.end('image')
             # What an earlier attempt may have left would be merged with the
             # claim of this one.
             self.report_client.delete_allocation_for_instance(
@@ -151,6 +163,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         hosts = super()._schedule_instances(
             context, request_spec, *args, **kwargs)
         self._selection = hosts[0][0]
+        self._phases.end('scheduling')
         # Nova itself clears up after a server that was deleted meanwhile.
         self._check_current(context)
         return hosts
@@ -207,8 +220,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: if the attempt is no longer the current one.
         """
+        self._phases.end('rows')
         if attempts.hand_over(
                 context, self._attempt, cell, instance, instance_bdms):
+            self._phases.end('hand-over')
             return True
         self._over = True
         if not attempts.is_deleted(context, self._attempt, cell):
@@ -264,6 +279,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # The message that could not be sent has arrived.
             LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
             return
+        self._phases.end('burial')
         self._over = True
         self._release_accelerators(context)
         if not buried and not switch.is_abandoned(

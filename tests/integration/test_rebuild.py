@@ -200,7 +200,8 @@ class StartTest(base.CloudTestCase):
     def test_it_logs_that_the_package_is_active(self):
         self.assertRegex(
             self.cloud.output_of('nova-api'),
-            r'cell0-rebuild \S+ is active in nova-api of Nova \S+')
+            r'cell0-rebuild \S+ is active in nova-api of Nova \S+ and '
+            r'has patched nova\.')
 
     def test_it_does_not_start_on_a_mismatch_and_says_why(self):
         api = self.cloud.start_api('mismatch', settings.ENABLED, {

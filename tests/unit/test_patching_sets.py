@@ -45,6 +45,17 @@ def whole(module):
     return [patch(module, name) for name in throwaway.SIGNATURES]
 
 
+class PatchedTest(_TestCase):
+
+    def test_what_is_only_checked_is_not_told(self):
+        name = self.modules.write()
+        first, second, *_ = throwaway.SIGNATURES
+        patches = patching.PatchSet([
+            patch(name, first),
+            patching.Reliance(patching.Target(name, second, '', ''))])
+        self.assertEqual([f'{name}:{first}'], patches.patched)
+
+
 @ddt.ddt
 class OrderTest(_TestCase):
 

@@ -99,6 +99,17 @@ class EnabledTest(_TestCase):
             wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
             eventlet=concurrency == 'eventlet')
 
+    @ddt.data(('nova-conductor', IN_CONDUCTOR), (API, IN_API))
+    @ddt.unpack
+    def test_it_logs_once_what_it_has_patched(self, program, patched):
+        output = self.nova.probe(program).output
+        [line] = [line for line in output.splitlines()
+                  if 'cell0-rebuild' in line]
+        self.assertRegex(
+            line, r'INFO .* cell0-rebuild \S+ is active in nova-\w+ of Nova '
+                  r'\S+ and has patched ')
+        self.assertEqual([], [name for name in patched if name not in line])
+
     @ddt.data('threading', 'eventlet')
     def test_a_scheduler_is_left_alone(self, concurrency):
         self.nova.configure(BY_FILE[concurrency])

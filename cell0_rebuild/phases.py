@@ -1,0 +1,36 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How long the phases of a rebuild took, for one line of the log."""
+
+from __future__ import annotations
+
+from oslo_utils import timeutils
+
+
+class Phases:
+    """The phases of a rebuild, each with its seconds."""
+
+    def __init__(self) -> None:
+        """Begin the first phase."""
+        self._watch = timeutils.StopWatch().start()
+        self._ended: list[str] = []
+
+    def __str__(self) -> str:
+        return ', '.join(self._ended)
+
+    def end(self, name: str) -> None:
+        """End a phase and begin the next.
+
+        :param name: of the phase that has ended.
+        """
+        self._ended.append(f'{name} {self._watch.split().length:.3f} s')
