@@ -4,7 +4,8 @@ VENV ?= .venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults races integration test-faults test-races fuzz check docs clean
+	faults races integration test-faults test-races fuzz cover check docs \
+	clean
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -18,7 +19,9 @@ help:
 	@echo "make test-races   all of them, with a table of how they ended"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make fuzz         2000 rebuild requests with any body"
-	@echo "make check        lint and types"
+	@echo "make cover        the lines and branches that unit and functional"
+	@echo "                  tests reach, in cover/index.html"
+	@echo "make check        lint, types, documentation and release notes"
 	@echo "make docs         build the documentation, in doc/build/html"
 	@echo "make clean        remove what these made"
 
@@ -52,6 +55,9 @@ fuzz: environment
 		OS_TEST_TIMEOUT=1800 $(VENV)/bin/python -W ignore -m unittest \
 		tests.functional.test_fuzz
 
+cover: environment
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/cover.sh $(ARGS)
+
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh
 
@@ -59,4 +65,5 @@ docs: environment
 	@$(VENV)/bin/python -m sphinx -W -q -b html doc/source doc/build/html
 
 clean:
-	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache
+	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache cover doc/build \
+		releasenotes/build
