@@ -12,12 +12,18 @@
 
 """How the documentation is built."""
 
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'ext'))
+
 project = 'cell0-rebuild'
 copyright = 'The cell0-rebuild developers'
 
 extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
+    'internals',
 ]
 exclude_patterns = ['contributor/*-table.rst']
 html_theme = 'openstackdocs'

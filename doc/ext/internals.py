@@ -1,0 +1,103 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The directive ``nova-internals``: what the package uses of Nova.
+
+It is read from the package when the documentation is built.
+"""
+
+import collections.abc
+import inspect
+import typing as ty
+
+from docutils import nodes
+from docutils import statemachine
+from sphinx import application
+from sphinx.util import docutils
+
+from cell0_rebuild import activation
+from cell0_rebuild import internals
+from cell0_rebuild import objects_ext
+from cell0_rebuild import patching
+
+_TABLE = ['.. list-table::', '   :header-rows: 1', '   :widths: 55 45', '']
+
+
+def lines() -> collections.abc.Iterator[str]:
+    """Return the reStructuredText of the directive."""
+    for extension in sorted({name for names in activation.EXTENSIONS.values()
+                             for name in names}):
+        services = ', '.join(
+            service for service, names in activation.EXTENSIONS.items()
+            if extension in names)
+        changes = activation.load((extension,)).changes
+        yield from _section(
+            f'Extension ``{extension}``, in {services}: changed',
+            [row for change in changes for row in _changed(change)])
+        yield from _section(
+            f'Extension ``{extension}``, in {services}: called or overridden',
+            [row for change in changes for row in _relied_on(change)])
+    yield from _section(
+        '``cell0-rebuild-manage``: called',
+        [_row(target) for group in (
+            internals.MOVES, internals.LEFTOVERS, internals.RECOVERY)
+         for target in group])
+
+
+def _section(
+    title: str, rows: list[list[str]]
+) -> collections.abc.Iterator[str]:
+    if not rows:
+        return
+    yield from ['', title, '-' * len(title), '', *_TABLE]
+    for cells in (['Target', 'Why'], *rows):
+        for number, cell in enumerate(cells):
+            yield f'   {" " if number else "*"} - {cell}'
+
+
+def _changed(change: ty.Any) -> collections.abc.Iterator[list[str]]:
+    if isinstance(change, patching.Patch):
+        yield _row(change.target)
+    elif isinstance(change, patching.ItemPatch):
+        yield [f'``{change}``', change.item.reason]
+    elif isinstance(change, objects_ext.Registration):
+        yield [f'``{change}``', (inspect.getdoc(change) or '').rstrip('.')]
+
+
+def _relied_on(change: ty.Any) -> collections.abc.Iterator[list[str]]:
+    if isinstance(change, objects_ext.Registration):
+        yield from map(_row, internals.REQUEST_SPEC)
+    elif type(change) is patching.Reliance:
+        yield _row(change.target)
+
+
+def _row(target: patching.Target) -> list[str]:
+    return [f'``{target}({target.signature})``', target.reason]
+
+
+class NovaInternals(docutils.SphinxDirective):
+    """Puts the tables where the directive is."""
+
+    def run(self) -> list[nodes.Node]:
+        text = statemachine.StringList(
+            list(lines()), source=internals.__file__)
+        section = nodes.section()
+        section.document = self.state.document
+        self.state.nested_parse(text, self.content_offset, section, True)
+        self.env.note_dependency(internals.__file__)
+        return section.children
+
+
+def setup(app: application.Sphinx) -> dict[str, ty.Any]:
+    """Register the directive."""
+    app.add_directive('nova-internals', NovaInternals)
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}

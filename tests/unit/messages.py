@@ -1,0 +1,104 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the package says, read from its source, and where it is documented."""
+
+import ast
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+# Functions and exceptions whose text is the answer to a request, or becomes
+# the fault of a server.
+_TOLD = {'conflict', '_failed', 'HTTPBadRequest', 'HTTPConflict',
+         'HTTPForbidden', 'ImageUnacceptable', 'InvalidVolume',
+         'CertificateValidationFailed'}
+
+# What is logged, or printed by a service that starts.
+_LOGGED = {'info', 'warning', 'error', 'exception', 'debug'}
+_PRINTED = {'_warn', 'SystemExit', 'PatchMismatch'}
+
+_PLACEHOLDER = re.compile(r'%(?:\(\w+\))?[sd]')
+
+
+def told():
+    """Return the messages for users."""
+    return sorted({*_messages(_is_told), *_formats()})
+
+
+def logged():
+    """Return the messages for operators."""
+    return sorted(_messages(_is_logged))
+
+
+def is_in(message, page):
+    """Tell whether a page has a message, anything for its variable parts.
+
+    :param message: a tuple of its fixed parts.
+    :param page: of the documentation, from its root.
+    """
+    text = ' '.join((ROOT / 'doc/source' / page).read_text().split())
+    return re.search('.{1,99}?'.join(map(re.escape, message)), text)
+
+
+def _messages(is_wanted):
+    for node in _nodes():
+        if isinstance(node, ast.Call) and is_wanted(node.func):
+            values = [*node.args, *(word.value for word in node.keywords)]
+            for value in values:
+                yield from _texts(value)
+
+
+def _formats():
+    for node in _nodes():
+        if isinstance(node, ast.Assign) and any(
+                getattr(target, 'id', None) == 'msg_fmt'
+                for target in node.targets):
+            yield from _texts(node.value)
+
+
+def _nodes():
+    for path in sorted((ROOT / 'cell0_rebuild').rglob('*.py')):
+        yield from ast.walk(ast.parse(path.read_text()))
+
+
+def _is_told(function):
+    return _name(function) in _TOLD
+
+
+def _is_logged(function):
+    if isinstance(function, ast.Attribute) and function.attr in _LOGGED:
+        return True
+    return _name(function) in _PRINTED
+
+
+def _name(function):
+    return getattr(function, 'attr', getattr(function, 'id', None))
+
+
+def _texts(node):
+    """Return the fixed parts of each text that is written in an argument."""
+    if isinstance(node, ast.List):
+        for item in node.elts:
+            yield from _texts(item)
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        parts = _PLACEHOLDER.split(node.value)
+    elif isinstance(node, ast.JoinedStr):
+        parts = [getattr(value, 'value', None) for value in node.values]
+        parts = [part if isinstance(part, str) else '' for part in parts]
+    else:
+        return
+    found = tuple(' '.join(part.split()) for part in parts if part.strip())
+    if any(' ' in part for part in found):
+        yield found

@@ -1,0 +1,79 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The documentation says what is there."""
+
+import importlib
+import sys
+
+import ddt
+import fixtures
+import testtools
+
+from cell0_rebuild import internals
+from cell0_rebuild import patching
+from tests.unit import messages
+
+
+@ddt.ddt
+class MessagesTest(testtools.TestCase):
+
+    @ddt.idata(messages.told())
+    def test_what_a_user_is_told_is_explained(self, message):
+        self.assertTrue(messages.is_in(message, 'user/errors.rst'), message)
+
+    @ddt.idata(messages.logged())
+    def test_what_is_logged_is_explained(self, message):
+        self.assertTrue(messages.is_in(message, 'admin/logs.rst'), message)
+
+    def test_a_message_that_is_not_there_is_missed(self):
+        self.assertFalse(messages.is_in(
+            ('Server', 'is haunted.'), 'user/errors.rst'))
+
+    def test_messages_of_every_kind_are_found(self):
+        told, logged = str(messages.told()), str(messages.logged())
+        for text in ('has no request spec', 'was interrupted', 'any more.',
+                     'is not known. Name the image', 'from microversion 2.93',
+                     'it was not ready after'):
+            self.assertIn(text, told)
+        for text in ('is active in', 'Mend that', 'is outside the tested',
+                     'has ended or was taken', 'ended halfway'):
+            self.assertIn(text, logged)
+
+
+class InternalsTest(testtools.TestCase):
+
+    def lines(self):
+        """Return the generated text."""
+        try:
+            import sphinx  # noqa: F401
+        except ImportError:
+            self.skipTest('Sphinx is not installed')
+        self.useFixture(fixtures.MonkeyPatch(
+            'sys.path', [str(messages.ROOT / 'doc/ext'), *sys.path]))
+        self.addCleanup(sys.modules.pop, 'internals', None)
+        return list(importlib.import_module('internals').lines())
+
+    def test_every_target_is_listed_with_its_reason(self):
+        text = '\n'.join([*self.lines(), ''])
+        for value in vars(internals).values():
+            for target in value if isinstance(value, tuple) else (value,):
+                if isinstance(target, patching.Target):
+                    self.assertIn(
+                        f'   * - ``{target}({target.signature})``\n'
+                        f'     - {target.reason}\n', text)
+
+    def test_what_is_changed_is_told_from_what_is_called(self):
+        [first, *_] = [line for line in self.lines() if 'API.rebuild' in line]
+        titles = [line for line in self.lines()
+                  if line.startswith('Extension') or line == first]
+        self.assertIn('changed', titles[titles.index(first) - 1])
