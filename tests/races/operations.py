@@ -29,7 +29,7 @@ from oslo_utils import uuidutils
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.exhumation import recovery
 from cell0_rebuild import rpcapi
-from tests.faults import boundaries
+from tests.faults.agent import crossings
 from tests.functional import base
 
 # Those that need more than a plain server, or something done before.
@@ -56,7 +56,7 @@ class Messages(fixtures.Fixture):
         def sent(api, context, *args):
             if self.held is not None:
                 self.held.append((context, args))
-            elif boundaries._process.get() is not None:
+            elif crossings._process.get() is not None:
                 deliver(context, args)
             else:
                 send(api, context, *args)
@@ -170,7 +170,7 @@ class Operations:
     def _port(self, server):
         [port] = [port for port in self._test.neutron._ports
                   if port in json.dumps(server['asked'])]
-        return lambda: boundaries._cross(
+        return lambda: crossings.cross(
             'neutron', 'delete_port', self._test.neutron._ports.pop,
             port) and 'deleted'
 
@@ -182,7 +182,7 @@ class Operations:
                     if found['instance_uuid'] == server['id']:
                         del attachments[found['id']]
             return 'deleted'
-        return lambda: boundaries._cross(
+        return lambda: crossings.cross(
             'cinder', 'delete_attachments', delete)
 
     def _recover(self, server):

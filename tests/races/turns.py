@@ -31,6 +31,7 @@ from nova.tests import fixtures as nova_fixtures
 import sqlalchemy as sa
 from sqlalchemy import engine as sa_engine
 
+from tests.faults.agent import crossings
 from tests.faults import boundaries
 
 DONE, STOPPED, BLOCKED = 'done', 'stopped', 'blocked'
@@ -104,7 +105,7 @@ class Actor:
     def _act(self):
         self._goes.acquire()
         try:
-            with boundaries.acting(self):
+            with crossings.acting(self):
                 self.answer = self._operation()
         except BaseException as error:
             self.answer = repr(error)
@@ -126,7 +127,7 @@ class Actor:
             self._note_request(kind, what)
         if kind in ('begin', 'commit'):
             return function(*args, **kwargs)
-        with boundaries.acting(None):
+        with crossings.acting(None):
             return function(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -207,7 +208,7 @@ class Turns(boundaries.Crossings):
 
         def get_lock(fixture, url):
             lock = original(fixture, url)
-            actor = boundaries._process.get()
+            actor = crossings._process.get()
             name = self._databases.get(str(url))
             if actor is None or name is None:
                 return lock
@@ -218,10 +219,10 @@ class Turns(boundaries.Crossings):
     def _patch_casts(self):
         def send(original):
             def sent(transport, target, ctxt, message, **kwargs):
-                actor = boundaries._process.get()
+                actor = crossings._process.get()
                 result = original(transport, target, ctxt, message, **kwargs)
                 if actor is not None and not kwargs.get('wait_for_reply'):
-                    with boundaries.acting(None):
+                    with crossings.acting(None):
                         self._after_cast()
                 return result
             return sent
@@ -230,7 +231,7 @@ class Turns(boundaries.Crossings):
     def _patch_threads(self):
         def submit(original):
             def submitted(executor, function, *args, **kwargs):
-                if boundaries._process.get() is None:
+                if crossings._process.get() is None:
                     return original(executor, function, *args, **kwargs)
                 # Which of two threads is first would be chance.
                 future = concurrent.futures.Future()
@@ -243,7 +244,7 @@ class Turns(boundaries.Crossings):
         self._patch(futurist.ThreadPoolExecutor, 'submit', submit)
 
     def _note(self, connection, cursor, statement, *args):
-        actor = boundaries._process.get()
+        actor = crossings._process.get()
         if actor is not None:
             actor.note_statement(self._databases.get(
                 str(connection.engine.url), 'other'), statement)
