@@ -1,11 +1,12 @@
 # The commands of the project; "make help" lists them.
 
 VENV ?= .venv
+CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
 	faults races integration test-faults test-races fuzz cover check docs \
-	clean
+	clean cloud-environment cloud cloud-down e2e
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -18,6 +19,9 @@ help:
 	@echo "make races        a sample of the orders in which two requests meet"
 	@echo "make test-races   all of them, with a table of how they ended"
 	@echo "make integration  the tests on real processes, broker and database"
+	@echo "make cloud        run a small real cloud on the loopback"
+	@echo "make cloud-down   stop it"
+	@echo "make e2e          the tests on such a cloud, by its clients"
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
@@ -44,6 +48,19 @@ system-packages:
 unit functional eventlet faults races integration: environment
 	@$(VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
 
+cloud-environment:
+	@tools/environment.sh $(CLOUD_VENV) cloud
+
+cloud: cloud-environment system-packages
+	@$(CLOUD_VENV)/bin/python -m tools.cloud up $(ARGS)
+
+cloud-down:
+	@test ! -x $(CLOUD_VENV)/bin/python || \
+		$(CLOUD_VENV)/bin/python -m tools.cloud down $(ARGS)
+
+e2e: cloud-environment system-packages
+	@$(CLOUD_VENV)/bin/python tools/run_tests.py e2e $(if $(ARGS),'$(ARGS)')
+
 test-faults: environment system-packages
 	@$(VENV)/bin/python tools/run_faults.py $(ARGS)
 
@@ -64,6 +81,6 @@ check: environment
 docs: environment
 	@$(VENV)/bin/python -m sphinx -W -q -b html doc/source doc/build/html
 
-clean:
+clean: cloud-down
 	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache cover doc/build \
 		releasenotes/build

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Build the virtual environment that tests, checks and the demo run in.
+# Build a virtual environment.
 #
-# Usage: tools/environment.sh [FOLDER]
+# Usage: tools/environment.sh [FOLDER [tests|cloud]]
+#
+# "tests" is what tests, checks and the demo run in, "cloud" what the services
+# of "make cloud" and their clients run in.
 #
 # PYTHON names the interpreter; without it the first of python3.12, python3.13,
 # python3.11 and python3 that is new enough for Nova 34 is taken. Doing it again
@@ -13,10 +16,28 @@ set -o pipefail
 
 folder=$(realpath --canonicalize-missing "${1:-.venv}")
 here=$(cd "$(dirname "$0")/.." && pwd)
-inputs=("$here"/requirements.txt "$here"/test-requirements.txt
-        "$here"/lint-requirements.txt "$here"/doc/requirements.txt
-        "$here"/constraints/nova34.txt
-        "$here"/setup.cfg "$here"/pyproject.toml "$here"/tools/environment.sh)
+purpose=${2:-tests}
+cd "$here"
+case $purpose in
+    tests)
+        constraints=constraints/nova34.txt
+        requirements=(
+            requirements.txt test-requirements.txt lint-requirements.txt
+            doc/requirements.txt)
+        own=(.)
+        ;;
+    cloud)
+        constraints=constraints/cloud.txt
+        requirements=(requirements.txt tools/cloud/requirements.txt)
+        own=(. tools/cloud/drivers)
+        ;;
+    *)
+        echo "There is no environment for \"$purpose\"." >&2
+        exit 1
+        ;;
+esac
+inputs=("${requirements[@]}" "$constraints" setup.cfg pyproject.toml
+        tools/environment.sh)
 
 function is_new_enough {
     "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
@@ -50,10 +71,7 @@ if ! "$python" -m venv --clear "$folder"; then
 fi
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check uv
 unset PYTHONDONTWRITEBYTECODE
-cd "$here"
 "$folder/bin/uv" pip install --quiet --compile-bytecode \
-    --python "$folder/bin/python" --constraint constraints/nova34.txt \
-    --requirement requirements.txt --requirement test-requirements.txt \
-    --requirement lint-requirements.txt --requirement doc/requirements.txt \
-    --editable .
+    --python "$folder/bin/python" --constraint "$constraints" \
+    "${requirements[@]/#/--requirement=}" "${own[@]/#/--editable=}"
 echo "$stamp" > "$folder/stamp"

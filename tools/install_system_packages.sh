@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install the Debian packages that the tests need and the machine lacks.
+# Install the Debian packages that the tests and the cloud need and the machine lacks.
 #
 # Without root it only says what is missing; the tests that need it are
 # skipped then.
@@ -11,6 +11,7 @@ set -o pipefail
 declare -A packages=(
     [/usr/sbin/mariadbd]=mariadb-server
     [/usr/sbin/rabbitmq-server]=rabbitmq-server
+    [/usr/bin/memcached]=memcached
     [/usr/bin/git]=git
 )
 

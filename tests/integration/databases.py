@@ -29,6 +29,26 @@ _FAST = ('--innodb-flush-method=nosync', '--innodb-doublewrite=0',
          '--skip-name-resolve')
 
 
+def install_command(data):
+    """Return the command line that makes an empty data folder."""
+    return ['mariadb-install-db', *_where(data),
+            '--auth-root-authentication-method=normal', '--skip-test-db',
+            *_FAST]
+
+
+def server_command(data, port):
+    """Return the command line of a server with a data folder."""
+    return ['mariadbd', *_where(data), *_FAST, '--bind-address=127.0.0.1',
+            f'--port={port}', '--socket=socket', '--pid-file=pid',
+            '--max-connections=500']
+
+
+def _where(data):
+    # As root it would change to the user of the distribution's server.
+    return ['--no-defaults', f'--datadir={data}',
+            *(['--user=root'] if os.geteuid() == 0 else [])]
+
+
 class MariaDB(fixtures.Fixture):
     """A MariaDB server on a free port of the loopback."""
 
@@ -41,17 +61,10 @@ class MariaDB(fixtures.Fixture):
     def _setUp(self):
         [self.port] = processes.free_ports(1)
         self.addCleanup(shutil.rmtree, self._data, ignore_errors=True)
-        common = ['--no-defaults', f'--datadir={self._data}']
-        if os.geteuid() == 0:
-            common.append('--user=root')
         self._programs.start(
-            'mariadb-install-db', 'mariadb-install-db', *common,
-            '--auth-root-authentication-method=normal', '--skip-test-db',
-            *_FAST).finish()
+            'mariadb-install-db', *install_command(self._data)).finish()
         server = self._programs.start(
-            'mariadb', 'mariadbd', *common, *_FAST,
-            '--bind-address=127.0.0.1', f'--port={self.port}',
-            '--socket=socket', '--pid-file=pid', '--max-connections=500')
+            'mariadb', *server_command(self._data, self.port))
         self.addCleanup(server.kill)
         server.wait_for_port(self.port)
 

@@ -82,6 +82,21 @@ def poll(condition, what, seconds=60):
         retry_error_callback=give_up)(condition)
 
 
+def clean_environment(home, **more):
+    """Return the environment of a program that the caller's must not change.
+
+    :param home: its home directory.
+    :param more: further variables.
+    """
+    inherited = {key: value for key, value in os.environ.items()
+                 if key not in _UNWANTED and not key.startswith('OS_')}
+    path = os.pathsep.join(
+        [str(BIN), '/usr/sbin', '/usr/bin', '/sbin', '/bin'])
+    return {**inherited, 'PATH': path, 'HOME': str(home),
+            'LC_ALL': 'C.UTF-8', 'PYTHONUNBUFFERED': '1',
+            **{key: str(value) for key, value in more.items()}}
+
+
 def sweep(folder):
     """Kill what was started with a folder, even if it is a daemon by now."""
     mark = f'{MARK}={folder}'.encode()
@@ -193,7 +208,8 @@ class Processes:
         """Start a program."""
         process = Process(
             name, command, self._folder / 'log' / f'{name}.log',
-            self._environment(environment))
+            clean_environment(self._folder / 'home', **{
+                MARK: self._folder, **environment}))
         self._started.append(process)
         return process.start()
 
@@ -202,13 +218,3 @@ class Processes:
         while self._started:
             self._started.pop().kill()
         sweep(self._folder)
-
-    def _environment(self, more):
-        inherited = {key: value for key, value in os.environ.items()
-                     if key not in _UNWANTED and not key.startswith('OS_')}
-        path = os.pathsep.join(
-            [str(BIN), '/usr/sbin', '/usr/bin', '/sbin', '/bin'])
-        return {**inherited, MARK: str(self._folder), 'PATH': path,
-                'HOME': str(self._folder / 'home'), 'LC_ALL': 'C.UTF-8',
-                'PYTHONUNBUFFERED': '1',
-                **{key: str(value) for key, value in more.items()}}

@@ -28,6 +28,16 @@ ENABLED = {
 _TOKEN = 'admin'
 
 
+def write(path, options):
+    """Write a configuration file, options by section, and return its path."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_dict(options)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open('w') as stream:
+        parser.write(stream)
+    return path
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Where everything is.
@@ -113,10 +123,4 @@ class Settings:
         }
 
     def _write(self, name, file, options):
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read_dict(options)
-        path = self.folder / 'etc' / name / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open('w') as stream:
-            parser.write(stream)
-        return path
+        return write(self.folder / 'etc' / name / file, options)

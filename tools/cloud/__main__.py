@@ -1,0 +1,181 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Run a small real cloud on the loopback.
+
+Everything it starts, it stops; nothing else is touched.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+
+import psutil
+
+from tests.integration import processes
+from tools.cloud import cloud as clouds
+from tools.cloud import contents
+from tools.cloud import daemons
+from tools.cloud import display as displays
+from tools.cloud import plan as plans
+from tools.cloud import schema
+
+_EXTERNAL = ('database_url', 'broker_url', 'memcached_url')
+
+
+def main(arguments):
+    """Read the command line and return the exit code."""
+    options = _parser().parse_args(arguments)
+    plan = plans.Plan.load(plans.FOLDER)
+    try:
+        with displays.Display() as display:
+            return options.do(options, plan, display)
+    except (processes.ProcessError, schema.CommandFailed) as error:
+        displays.OUT.print(str(error), style='red', markup=False)
+        return 1
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='python -m tools.cloud', description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+
+    def command(name, function, text):
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(do=function)
+        return added
+
+    up = command('up', _up, 'start what is not running as it should')
+    up.add_argument('--stock', action='store_true',
+                    help='Nova without cell0-rebuild')
+    up.add_argument('--api-microversion', metavar='X.Y',
+                    help='the option of cell0-rebuild')
+    up.add_argument('--computes', type=int, metavar='N',
+                    help='with a new cloud: its hosts (default: 2)')
+    down = command('down', _down, 'stop it')
+    down.add_argument('--wipe', action='store_true',
+                      help='and delete all that is in it')
+    command('status', _status, 'tell what is running')
+    add = command('add', _add, 'add nova-computes')
+    add.add_argument('name', nargs='+')
+    add.add_argument('--cell', choices=plans.CELLS, default=plans.CELLS[0])
+    remove = command('remove', _remove, 'remove a nova-compute')
+    remove.add_argument('name')
+    for name, function in (('stop', _stop), ('start', _start),
+                           ('restart', _restart)):
+        command(name, function, f'{name} one service').add_argument('name')
+    return parser
+
+
+def _up(options, plan, display):
+    new = plan is None
+    if new:
+        plan = plans.Plan.make(plans.FOLDER)
+        for name in _EXTERNAL:
+            setattr(plan, name, os.environ.get(
+                f'CELL0_REBUILD_CLOUD_{name.upper()}'))
+        count = 2 if options.computes is None else options.computes
+        plan.computes = {
+            f'compute{number + 1}': plans.CELLS[number % len(plans.CELLS)]
+            for number in range(count)}
+    plan.enabled = not options.stock
+    plan.api_microversion = options.api_microversion
+    plan.save()
+    _check_packages(plan)
+    clouds.Cloud(plan, display).up()
+    _say_how_to_use(plan, contents.write_access(plan))
+    return 0
+
+
+def _check_packages(plan):
+    wanted = {'mariadb-server': 'mariadbd', 'rabbitmq-server': 'epmd',
+              'memcached': 'memcached'}
+    path = os.pathsep.join((os.environ['PATH'], '/usr/sbin', '/usr/bin'))
+    missing = [package for package, program in wanted.items()
+               if not shutil.which(program, path=path)]
+    if missing:
+        raise processes.ProcessError(
+            f'The Debian packages {", ".join(missing)} are not installed; '
+            f'tools/install_system_packages.sh does that as root.')
+
+
+def _say_how_to_use(plan, openrc):
+    mode = 'with cell0-rebuild' if plan.enabled else 'as released'
+    displays.OUT.print(f"""
+The cloud is up, Nova {mode}. To use it:
+
+  . {openrc}            # project demo; "admin" for the operator
+  openstack server create --flavor tiny --image {contents.IMAGE} \\
+      --network {contents.NETWORK} --wait one
+
+Logs are in {plan.folder / 'log'}.""", markup=False)
+
+
+def _down(options, plan, display):
+    if plan is None:
+        displays.OUT.print('There is no cloud.')
+        return 0
+    clouds.Cloud(plan, display).down()
+    if options.wipe:
+        shutil.rmtree(plan.folder)
+    return 0
+
+
+def _status(options, plan, display):
+    total = 0
+    for daemon in daemons.Daemon.all(plans.FOLDER)[::-1]:
+        resident = sum(_resident(pid) for pid in daemon.members())
+        total += resident
+        displays.OUT.print(
+            f'{daemon.name:<24} {"running" if daemon.running else "ENDED":<8}'
+            f' {daemon.recorded["pid"]:>7} {resident / 2**20:6.0f} MiB')
+    displays.OUT.print(f'{total / 2**30:.2f} GiB resident')
+    return 0
+
+
+def _resident(pid):
+    try:
+        return psutil.Process(pid).memory_info().rss
+    except psutil.NoSuchProcess:
+        return 0
+
+
+def _add(options, plan, display):
+    clouds.Cloud(plan, display).add_computes(options.name, options.cell)
+    return 0
+
+
+def _remove(options, plan, display):
+    clouds.Cloud(plan, display).remove_compute(options.name)
+    return 0
+
+
+def _stop(options, plan, display):
+    clouds.Cloud(plan, display).service(options.name).daemon.stop()
+    return 0
+
+
+def _start(options, plan, display):
+    service = clouds.Cloud(plan, display).service(options.name)
+    service.start()
+    service.wait()
+    return 0
+
+
+def _restart(options, plan, display):
+    clouds.Cloud(plan, display).restart(options.name)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

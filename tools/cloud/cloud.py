@@ -1,0 +1,151 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Start the cloud, change it and stop it."""
+
+import concurrent.futures
+import json
+import shutil
+
+from tests.integration import brokers
+from tests.integration import databases
+from tools.cloud import contents
+from tools.cloud import daemons
+from tools.cloud import plan as plans
+from tools.cloud import schema
+from tools.cloud import services
+
+
+class Cloud:
+    """The cloud of a plan."""
+
+    def __init__(self, plan, display):
+        self.plan = plan
+        self._display = display
+
+    def up(self):
+        """Have all of it running; what runs as it should is left alone."""
+        self._once('folders', self._make_folders)
+        self._start(services.infrastructure(self.plan))
+        self._once('databases', lambda: schema.create(self.plan))
+        self._once('schemas', lambda: schema.fill(self.plan, self._display))
+        # The others ask it for tokens as they start.
+        self._start([services.identity(self.plan)])
+        self._once('accounts', lambda: contents.register(self.plan))
+        self._start(services.openstack(self.plan))
+        self._once('contents', lambda: contents.provide(self.plan))
+        self._start(services.computes(self.plan))
+        self._discover()
+
+    def add_computes(self, names, cell):
+        """Start further computes and let them be scheduled to."""
+        self.plan.computes.update(dict.fromkeys(names, cell))
+        self.plan.save()
+        self._start([self.service(f'nova-compute-{name}') for name in names])
+        self._discover()
+
+    def remove_compute(self, name):
+        """Stop a compute and have Nova forget it.
+
+        :raises openstack.exceptions.ConflictException: if it has servers.
+        """
+        compute = contents.connect(self.plan).compute
+        daemons.Daemon(self.plan.folder, f'nova-compute-{name}').stop()
+        for found in compute.services(host=name, binary='nova-compute'):
+            compute.delete_service(found)
+        del self.plan.computes[name]
+        self.plan.mapped.remove(name)
+        self.plan.save()
+
+    def service(self, name):
+        """Return a service by its name."""
+        for found in self.services():
+            if found.name == name:
+                return found
+        raise KeyError(name)
+
+    def services(self):
+        """Return all services, in the order in which they are started."""
+        return [*services.infrastructure(self.plan),
+                services.identity(self.plan), *services.openstack(self.plan),
+                *services.computes(self.plan)]
+
+    def restart(self, name):
+        """Stop a service and start it again."""
+        service = self.service(name)
+        service.daemon.stop()
+        self._start([service])
+
+    def down(self):
+        """Stop what was started and nothing else."""
+        last = ('mariadb', 'rabbitmq', 'epmd', 'memcached')
+        running = daemons.Daemon.all(self.plan.folder)
+        for group in (
+                [found for found in running if found.name not in last],
+                [found for found in running if found.name in last]):
+            with concurrent.futures.ThreadPoolExecutor(20) as pool:
+                list(pool.map(self._stop, group))
+
+    def _make_folders(self):
+        folder = self.plan.folder
+        if not self.plan.broker_url:
+            shutil.rmtree(folder / 'rabbitmq', ignore_errors=True)
+            brokers.prepare(folder / 'rabbitmq')
+            self._define_virtual_hosts(folder / 'rabbitmq')
+        if not self.plan.database_url:
+            shutil.rmtree(folder / 'mariadb', ignore_errors=True)
+            schema.run(self.plan, 'mariadb-install-db',
+                       *databases.install_command(folder / 'mariadb'))
+
+    def _define_virtual_hosts(self, folder):
+        hosts = ('/', *plans.CELLS)
+        definitions = folder / 'definitions.json'
+        definitions.write_text(json.dumps({
+            'users': [{'name': 'guest', 'password': 'guest',
+                       'tags': ['administrator'], 'limits': {}}],
+            'vhosts': [{'name': host} for host in hosts],
+            'permissions': [
+                {'user': 'guest', 'vhost': host, 'configure': '.*',
+                 'write': '.*', 'read': '.*'} for host in hosts]}))
+        (folder / 'rabbitmq.conf').write_text(
+            f'load_definitions = {definitions}\n')
+
+    def _once(self, name, work):
+        if name in self.plan.steps:
+            return
+        with self._display.step(name):
+            work()
+        self.plan.steps.append(name)
+        self.plan.save()
+
+    def _start(self, wanted):
+        """Start services, all at once, unless they run as they should."""
+        def start(service):
+            with self._display.step(f'start {service.name}'):
+                service.wait()
+
+        started = [service for service in wanted if service.start()]
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            for done in [pool.submit(start, service) for service in started]:
+                done.result()
+
+    def _discover(self):
+        if set(self.plan.mapped) == self.plan.computes.keys():
+            return
+        with self._display.step('discover hosts'):
+            schema.discover_hosts(self.plan)
+        self.plan.mapped = list(self.plan.computes)
+        self.plan.save()
+
+    def _stop(self, daemon):
+        with self._display.step(f'stop {daemon.name}'):
+            daemon.stop()

@@ -1,0 +1,87 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The nova.conf of each service of Nova."""
+
+from tests.integration import settings
+from tools.cloud.configuration import common
+
+
+def controller(plan, host):
+    """Return the file of nova-api, its conductor and the scheduler.
+
+    It alone has what the documentation of the package tells to add.
+    """
+    options = {
+        **_common(plan, host, ''),
+        **_databases(plan, 'nova_cell0'),
+        'keystone_authtoken': common.authtoken(plan, 'nova'),
+        'quota': {'instances': '-1', 'cores': '-1', 'ram': '-1'},
+    }
+    if plan.enabled:
+        for section, values in settings.ENABLED.items():
+            options[section] = {**options.get(section, {}), **values}
+        if plan.api_microversion:
+            options['cell0_rebuild']['api_microversion'] = (
+                plan.api_microversion)
+    return options
+
+
+def manage(plan):
+    """Return the file of nova-manage."""
+    options = controller(plan, 'manage')
+    options.update(_databases(plan, 'nova_cell1'))
+    return options
+
+
+def conductor(plan, cell):
+    """Return the file of the nova-conductor of a cell."""
+    return {
+        **_common(plan, cell, cell),
+        'database': {'connection': plan.database(f'nova_{cell}')},
+    }
+
+
+def compute(plan, host):
+    """Return the file of a nova-compute, which has no database."""
+    options = _common(plan, host, plan.computes[host])
+    options['DEFAULT']['compute_driver'] = 'loopback.Driver'
+    return options
+
+
+def _databases(plan, own):
+    return {'database': {'connection': plan.database(own)},
+            'api_database': {'connection': plan.database('nova_api')}}
+
+
+def _common(plan, host, virtual_host):
+    credentials = common.credentials(plan, 'nova')
+    return {
+        'DEFAULT': {
+            'host': host,
+            'my_ip': '127.0.0.1',
+            'transport_url': plan.broker(virtual_host),
+            'state_path': common.state(plan, host),
+            'concurrency_backend': 'threading',
+        },
+        'placement': credentials,
+        'neutron': credentials,
+        'glance': credentials,
+        'cinder': credentials,
+        'service_user': {**credentials, 'send_service_user_token': 'true'},
+        'oslo_concurrency': common.locks(plan, host),
+        'conductor': {'workers': '1'},
+        'scheduler': {'workers': '1'},
+        # A build that is tried again asks the superconductor for nothing.
+        'workarounds': {'disable_group_policy_check_upcall': 'true'},
+        'vnc': {'enabled': 'false'},
+    }

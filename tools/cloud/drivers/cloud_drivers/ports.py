@@ -1,0 +1,31 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A switch that every port can be plugged into, on every host."""
+
+from neutron_lib.api.definitions import portbindings
+from neutron_lib import constants
+from neutron_lib.plugins.ml2 import api
+
+
+class MechanismDriver(api.MechanismDriver):
+    """Binds a port as soon as it has a host; no agent takes part."""
+
+    def initialize(self):
+        """Do nothing."""
+
+    def bind_port(self, context):
+        """Bind a port to the first segment of its network."""
+        context.set_binding(
+            context.segments_to_bind[0][api.ID], portbindings.VIF_TYPE_OVS,
+            {portbindings.CAP_PORT_FILTER: False},
+            status=constants.PORT_STATUS_ACTIVE)

@@ -1,0 +1,36 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Guests that exist only in the memory of nova-compute."""
+
+from nova.compute import power_state
+from nova import context as nova_context
+from nova import objects
+from nova.virt import fake
+
+
+class Driver(fake.FakeDriverWithoutFakeNodes):
+    """Nova's fake driver for a host that can be restarted."""
+
+    vcpus = 16
+    memory_mb = 65536
+    local_gb = 2000
+
+    def init_host(self, host):
+        """Find the guests that a host has after a restart of its service."""
+        super().init_host(host)
+        for instance in objects.InstanceList.get_by_host(
+                nova_context.get_admin_context(), host):
+            if instance.power_state in (
+                    power_state.RUNNING, power_state.SHUTDOWN):
+                self.instances[instance.uuid] = fake.FakeInstance(
+                    instance.name, instance.power_state, instance.uuid)

@@ -1,0 +1,168 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The databases of the cloud and what must be in them at first."""
+
+import concurrent.futures
+import subprocess
+import urllib.parse
+
+import pymysql
+
+from tests.integration import processes
+from tools.cloud.configuration import nova
+from tools.cloud import plan as plans
+from tools.cloud import services
+
+_NOVA = ('nova_api', 'nova_cell0', *(f'nova_{cell}' for cell in plans.CELLS))
+NAMES = ('keystone', 'glance', 'placement', 'neutron', 'cinder', *_NOVA)
+
+
+class CommandFailed(Exception):
+    """A command ended with an error."""
+
+
+def create(plan):
+    """Create the databases, empty."""
+    with _connect(plan) as connection, connection.cursor() as cursor:
+        for name in NAMES:
+            cursor.execute(f'CREATE DATABASE IF NOT EXISTS `{name}` '
+                           f'CHARACTER SET utf8mb3')
+
+
+def fill(plan, display):
+    """Give each database its tables, and Keystone an administrator."""
+    jobs = [(service, globals()[f'_{service}']) for service in (
+        'nova', 'neutron', 'keystone', 'cinder', 'glance', 'placement')]
+
+    def work(service, job):
+        with display.step(f'database of {service}'):
+            job(plan)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(work, *job) for job in jobs]:
+            done.result()
+
+
+def discover_hosts(plan):
+    """Map the computes that have appeared to their cells."""
+    _nova_manage(plan, 'cell_v2', 'discover_hosts')
+
+
+def run(plan, log, *command):
+    """Run a command and return what it printed on its standard output.
+
+    :param log: the name of the file that the rest is appended to.
+    """
+    path = plan.folder / 'log' / f'{log}.log'
+    home = plan.folder / 'home' / log
+    for folder in (path.parent, home):
+        folder.mkdir(parents=True, exist_ok=True)
+    with path.open('ab') as stream:
+        done = subprocess.run(
+            [str(part) for part in command], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=stream, cwd=home, check=False,
+            env=processes.clean_environment(home))
+    if done.returncode:
+        output = done.stdout + path.read_bytes()
+        raise CommandFailed(
+            f'"{" ".join(map(str, command))}" ended with code '
+            f'{done.returncode}:\n{output[-3000:].decode(errors="replace")}')
+    return done.stdout
+
+
+def _keystone(plan):
+    service = services.identity(plan)
+    service.write()
+
+    def manage(*arguments):
+        run(plan, 'keystone-manage', 'keystone-manage', '--config-file',
+            service.file, *arguments)
+
+    manage('db_sync')
+    manage('fernet_setup', '--keystone-user', 'root', '--keystone-group',
+           'root')
+    url = plan.url('keystone')
+    manage('bootstrap', '--bootstrap-password', plans.PASSWORD,
+           '--bootstrap-region-id', 'RegionOne', '--bootstrap-public-url',
+           f'{url}/v3', '--bootstrap-internal-url', f'{url}/v3',
+           '--bootstrap-admin-url', f'{url}/v3')
+
+
+def _glance(plan):
+    _sync(plan, 'glance', 'glance-manage', 'db_sync')
+
+
+def _placement(plan):
+    _sync(plan, 'placement', 'placement-manage', 'db', 'sync')
+
+
+def _neutron(plan):
+    _sync(plan, 'neutron', 'neutron-db-manage', 'upgrade', 'heads')
+
+
+def _cinder(plan):
+    _sync(plan, 'cinder', 'cinder-manage', 'db', 'sync')
+
+
+def _nova(plan):
+    _nova_manage(plan, 'api_db', 'sync')
+    _nova_manage(plan, 'db', 'sync', '--local_cell')
+    for target in ('nova_cell0', 'nova_cell2'):
+        _copy(plan, 'nova_cell1', target)
+    _nova_manage(plan, 'cell_v2', 'map_cell0', '--database_connection',
+                 plan.database('nova_cell0'))
+    known = _nova_manage(plan, 'cell_v2', 'list_cells').decode()
+    for cell in plans.CELLS:
+        if f' {cell} ' not in known:
+            _nova_manage(
+                plan, 'cell_v2', 'create_cell', '--name', cell,
+                '--database_connection', plan.database(f'nova_{cell}'),
+                '--transport-url', plan.broker(cell))
+
+
+def _sync(plan, name, command, *arguments):
+    [service] = [found for found in services.openstack(plan)
+                 if found.name == name]
+    service.write()
+    run(plan, command, command, '--config-file', service.file, *arguments)
+
+
+def _nova_manage(plan, *arguments):
+    service = services.Service(
+        plan, 'nova-manage', [], lambda: True,
+        file=plan.folder / 'etc' / 'nova-manage' / 'nova.conf',
+        options=nova.manage(plan))
+    service.write()
+    return run(plan, 'nova-manage', 'nova-manage', '--config-file',
+               service.file, *arguments)
+
+
+def _connect(plan):
+    url = _address(plan)
+    return pymysql.connect(
+        host=url.hostname, port=url.port or 3306, user=url.username,
+        password=url.password or '', autocommit=True)
+
+
+def _address(plan):
+    return urllib.parse.urlsplit(plan.database(''))
+
+
+def _copy(plan, source, target):
+    url = _address(plan)
+    client = ('--no-defaults', '--protocol=tcp', f'--host={url.hostname}',
+              f'--port={url.port or 3306}', f'--user={url.username}',
+              f'--password={url.password or ""}')
+    dump = subprocess.run(['mariadb-dump', *client, source], check=True,
+                          capture_output=True).stdout
+    subprocess.run(['mariadb', *client, target], check=True, input=dump)
