@@ -35,6 +35,9 @@ import testtools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = console.Console(soft_wrap=True)
+COLUMNS = ('{task.description:<12}', progress.BarColumn(),
+           progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
+           '{task.fields[counts]}')
 
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
@@ -69,27 +72,41 @@ class Report:
         self._task = bar.add_task(suite, total=total, counts=str(self.counts))
 
     def __call__(self, test):
-        if test['status'] == 'exists':
+        outcome = outcome_of(test)
+        if outcome is None:
             return
-        name = test['id']
-        if test['status'] in ('success', 'xfail'):
-            self.counts.passed += 1
-        elif test['status'] == 'skip':
-            self.counts.skipped += 1
-            reason = test['details'].get('reason')
-            OUT.print(f'skipped {name}: {reason.as_text() if reason else ""}',
-                      markup=False)
-        else:
-            self.counts.failed += 1
-            OUT.print(f'FAILED  {name}', style='red', markup=False)
-            for key, detail in test['details'].items():
-                if 'traceback' in key:
-                    OUT.print(detail.as_text(), markup=False)
+        setattr(self.counts, outcome, getattr(self.counts, outcome) + 1)
+        self.tell(test, outcome)
         self._bar.update(self._task, advance=1, counts=str(self.counts))
+
+    def tell(self, test, outcome):
+        """Print what is to be known about a test."""
+        if outcome == 'skipped':
+            reason = test['details'].get('reason')
+            OUT.print(f'skipped {test["id"]}: '
+                      f'{reason.as_text() if reason else ""}', markup=False)
+        elif outcome == 'failed':
+            OUT.print(f'FAILED  {test["id"]}', style='red', markup=False)
+            OUT.print(traceback_of(test), markup=False)
+
+
+def outcome_of(test):
+    """Return how a test ended, as a field of Counts; None if it did not."""
+    if test['status'] == 'exists':
+        return None
+    return {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}.get(
+        test['status'], 'failed')
+
+
+def traceback_of(test):
+    """Return the tracebacks of a test that failed."""
+    return '\n'.join(detail.as_text()
+                     for key, detail in test['details'].items()
+                     if 'traceback' in key)
 
 
 def listed(suite, pattern):
-    """Return how many tests a suite has."""
+    """Return the names of the tests of a suite."""
     results = ROOT / '.state' / suite
     if not (results / '.stestr').exists():
         results.mkdir(parents=True, exist_ok=True)
@@ -100,8 +117,8 @@ def listed(suite, pattern):
     if found.returncode:
         OUT.print(found.stdout + found.stderr, markup=False)
         sys.exit(f'the tests of the suite {suite} cannot be loaded')
-    return len([line for line in found.stdout.splitlines()
-                if line.startswith('tests.')])
+    return [line for line in found.stdout.splitlines()
+            if line.startswith(('tests.', 'nova.tests.'))]
 
 
 def stestr(command, suite, pattern, *options):
@@ -139,11 +156,17 @@ def run(suite, pattern, bar):
     else:
         # A quarter of a test is waiting for something to happen.
         options += ['--concurrency', str((os.cpu_count() or 1) + 1)]
-    report = Report(suite, listed(suite, pattern), bar)
+    report = Report(suite, len(listed(suite, pattern)), bar)
+    follow(suite, stestr('run', suite, pattern, *options), report)
+    return report.counts
+
+
+def follow(suite, command, report):
+    """Run a command of stestr and report each test as it ends."""
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
-            stestr('run', suite, pattern, *options), cwd=ROOT,
-            env=environment(suite), stdout=subprocess.PIPE, stderr=errors)
+            command, cwd=ROOT, env=environment(suite),
+            stdout=subprocess.PIPE, stderr=errors)
         result = testtools.StreamToDict(report)
         result.startTestRun()
         subunit.ByteStreamToStreamResult(process.stdout).run(result)
@@ -154,7 +177,6 @@ def run(suite, pattern, bar):
             OUT.print(f'FAILED  the suite {suite} ended with code '
                       f'{process.returncode}', style='red')
             report.counts.failed += 1
-    return report.counts
 
 
 def main(arguments):
@@ -164,11 +186,8 @@ def main(arguments):
     patterns = [name for name in arguments if name not in suites]
     total = Counts()
     began = time.monotonic()
-    columns = ('{task.description:<12}', progress.BarColumn(),
-               progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
-               '{task.fields[counts]}')
     rows = []
-    with progress.Progress(*columns, console=OUT) as bar:
+    with progress.Progress(*COLUMNS, console=OUT) as bar:
         for suite in suites:
             start = time.monotonic()
             counts = run(suite, '|'.join(patterns), bar)
