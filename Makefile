@@ -5,8 +5,8 @@ CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults races integration test-faults test-races fuzz cover check docs \
-	clean cloud-environment cloud cloud-down e2e
+	faults races integration test-faults test-races nova-tests fuzz \
+	cover check docs clean cloud-environment cloud cloud-down e2e
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-faults  all of them, with a table of what became"
 	@echo "make races        a sample of the orders in which two requests meet"
 	@echo "make test-races   all of them, with a table of how they ended"
+	@echo "make nova-tests   Nova's own functional tests with us and without"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make cloud        run a small real cloud on the loopback"
 	@echo "make cloud-down   stop it"
@@ -66,6 +67,9 @@ test-faults: environment system-packages
 
 test-races: environment
 	@$(VENV)/bin/python tools/run_races.py $(ARGS)
+
+nova-tests: environment
+	@$(VENV)/bin/python tools/run_nova_tests.py $(ARGS)
 
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \

@@ -1,0 +1,36 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Nova's own functional tests, with the package enabled or as they are.
+
+They are run by tools/run_nova_tests.py. ``CELL0_REBUILD_NOVA_TESTS`` says
+how: ``enabled`` or ``stock``.
+"""
+
+import os
+import pathlib
+
+import nova.tests.functional
+import testscenarios
+
+from tests.unit import run_nova_tests
+
+FOLDER = pathlib.Path(nova.tests.functional.__file__).parent
+
+
+def load_tests(loader, tests, pattern):
+    """Load the tests of Nova, of which each prepares itself."""
+    run_nova_tests.prepare(
+        os.environ['CELL0_REBUILD_NOVA_TESTS'] == 'enabled')
+    found = loader.discover(str(FOLDER), top_level_dir=str(FOLDER.parents[2]))
+    # Otherwise they get the names that they are run by only when they are run.
+    return loader.suiteClass(testscenarios.generate_scenarios(found))
