@@ -5,7 +5,7 @@ CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults races integration test-faults test-races nova-tests fuzz \
+	faults races integration test-faults test-races nova-tests tempest fuzz \
 	cover check docs clean cloud-environment cloud cloud-down e2e
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make races        a sample of the orders in which two requests meet"
 	@echo "make test-races   all of them, with a table of how they ended"
 	@echo "make nova-tests   Nova's own functional tests with us and without"
+	@echo "make tempest      Tempest's tests of the feature, on OS_CLOUD"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make cloud        run a small real cloud on the loopback"
 	@echo "make cloud-down   stop it"
@@ -70,6 +71,9 @@ test-races: environment
 
 nova-tests: environment
 	@$(VENV)/bin/python tools/run_nova_tests.py $(ARGS)
+
+tempest: environment
+	@$(VENV)/bin/python tools/run_tempest.py $(ARGS)
 
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \

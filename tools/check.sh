@@ -28,7 +28,8 @@ mapfile -t scripts < <(git ls-files '*.sh' .ci/run devstack/settings)
 mapfile -t documents < <(git ls-files '*.rst' 'releasenotes/notes/*.yaml')
 
 check ruff ruff check .
-check hacking flake8 cell0_rebuild doc tests tools setup.py
+check hacking flake8 cell0_rebuild cell0_rebuild_tempest_plugin doc tests \
+    tools setup.py
 check mypy mypy
 check codespell codespell
 check bashate bashate -i E006 "${scripts[@]}"

@@ -1,0 +1,93 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A kind of capacity that no host has until a test says so.
+
+A flavor that requires a trait which no host has finds no valid host. The trait
+is given to a host later: it is the cloud that changes, not the server, as when
+capacity comes back. No other test asks for the trait, so that none of them is
+disturbed and they can run at the same time; to disable the compute services
+would bury the servers of all of them.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
+from tempest.lib import exceptions
+
+# Somebody else may change the same resource provider at the same time.
+ATTEMPTS = 10
+
+
+class Capacity:
+    """A flavor and the trait that it requires; both belong to one test."""
+
+    def __init__(self, clients: ty.Any, add_cleanup: ty.Any) -> None:
+        """:param clients: the client manager of an administrator.
+
+        :param add_cleanup: is given what undoes each step.
+        """
+        self._flavors = clients.flavors_client
+        self._hypervisors = clients.hypervisor_client
+        self._placement = clients.placement_client
+        self._providers = clients.resource_providers_client
+        self._add_cleanup = add_cleanup
+        name = data_utils.rand_name('cell0_rebuild', prefix='CUSTOM')
+        self.trait = name.upper().replace('-', '_')
+
+    def make_flavor(self, like: str) -> str:
+        """Return the ID of a flavor for which no host has capacity.
+
+        :param like: the ID of a flavor that is of the same size.
+        """
+        self._placement.create_trait(self.trait)
+        self._add_cleanup(test_utils.call_and_ignore_notfound_exc,
+                          self._placement.delete_trait, self.trait)
+        size = self._flavors.show_flavor(like)['flavor']
+        flavor: str = self._flavors.create_flavor(
+            name=data_utils.rand_name('cell0_rebuild'), ram=size['ram'],
+            vcpus=size['vcpus'], disk=size['disk'])['flavor']['id']
+        self._add_cleanup(test_utils.call_and_ignore_notfound_exc,
+                          self._flavors.delete_flavor, flavor)
+        self._flavors.set_flavor_extra_spec(
+            flavor, **size.get('extra_specs', {}),
+            **{f'trait:{self.trait}': 'required'})
+        return flavor
+
+    def come_back(self) -> str:
+        """Give a host the capacity; return its name."""
+        host = next(
+            hypervisor for hypervisor in
+            self._hypervisors.list_hypervisors(detail=True)['hypervisors']
+            if hypervisor['state'] == 'up'
+            and hypervisor['status'] == 'enabled')
+        self._change(host['id'], {self.trait}, set())
+        self._add_cleanup(self._change, host['id'], set(), {self.trait})
+        name: str = host['service']['host']
+        return name
+
+    def _change(self, provider: str, more: set[str], less: set[str]) -> None:
+        for last in (*[False] * (ATTEMPTS - 1), True):
+            now = self._providers.list_resource_provider_traits(provider)
+            try:
+                self._providers.update_resource_provider_traits(
+                    provider, traits=sorted({*now['traits'], *more} - less),
+                    resource_provider_generation=now[
+                        'resource_provider_generation'])
+            except exceptions.Conflict:
+                if last:
+                    raise
+            else:
+                return

@@ -1,0 +1,39 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Options of tempest.conf."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+SERVICE_OPTION = cfg.BoolOpt(
+    'cell0_rebuild',
+    default=False,
+    help='Whether Nova runs with cell0-rebuild, so that servers that found no '
+         'host can be rebuilt.')
+
+GROUP = cfg.OptGroup(name='cell0_rebuild', title='cell0-rebuild options')
+
+OPTS = [
+    cfg.StrOpt(
+        'microversion',
+        help='What [cell0_rebuild] api_microversion of nova.conf is set to: '
+             'the first compute API microversion that rebuilds a buried '
+             'server. Unset, it is the highest that the cloud shows, as it '
+             'is when that option is unset.'),
+    cfg.BoolOpt(
+        'volumes',
+        default=True,
+        help='Whether servers can boot from volumes. The tests of those are '
+             'skipped without Cinder in any case.'),
+]

@@ -1,0 +1,127 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the tests of servers that are buried in cell0 have in common."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from tempest import config
+from tempest import test
+from tempest.lib.common import api_microversion_fixture
+from tempest.lib.common import fixed_network
+from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
+from tempest.lib import exceptions
+
+from cell0_rebuild_tempest_plugin import capacity
+
+CONF = config.CONF
+
+# The first that has requests and answers about traits of a provider.
+PLACEMENT_MICROVERSION = '1.6'
+
+
+class BuriedServerTest(test.BaseTestCase):
+    """Has a flavor for which there is no capacity until a test says so."""
+
+    credentials: ty.ClassVar[list[ty.Any]] = ['primary', 'admin']
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        for service in ('cell0_rebuild', 'nova', 'glance', 'neutron'):
+            if not CONF.service_available[service]:
+                raise cls.skipException(
+                    f'[service_available] {service} is not true')
+
+    @classmethod
+    def setup_credentials(cls):
+        cls.set_network_resources(network=True, subnet=True)
+        super().setup_credentials()
+
+    @classmethod
+    def setup_clients(cls):
+        super().setup_clients()
+        cls.servers = cls.os_primary.servers_client
+        cls.admin_servers = cls.os_admin.servers_client
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.highest = next(
+            version['version'] for version in
+            cls.os_primary.compute_versions_client.list_versions()['versions']
+            if version['id'] == 'v2.1')
+        cls.microversion = CONF.cell0_rebuild.microversion or cls.highest
+
+    def setUp(self):
+        super().setUp()
+        self.speak(self.microversion)
+        self.capacity = capacity.Capacity(self.os_admin, self.addCleanup)
+        self.flavor = self.capacity.make_flavor(CONF.compute.flavor_ref)
+
+    def speak(self, microversion):
+        """Send a compute API microversion with each request from now on."""
+        self.useFixture(api_microversion_fixture.APIMicroversionFixture(
+            compute_microversion=microversion,
+            placement_microversion=PLACEMENT_MICROVERSION))
+
+    def bury(self, **asked):
+        """Create a server that finds no host; return it."""
+        asked = {'name': data_utils.rand_name('buried'),
+                 'flavorRef': self.flavor,
+                 'imageRef': CONF.compute.image_ref, **asked}
+        asked = fixed_network.set_networks_kwarg(
+            self.get_tenant_network(), asked)
+        server = self.servers.create_server(**asked)['server']['id']
+        self.addCleanup(self.delete, server)
+        buried = self.wait_until_settled(server)
+        self.assertEqual('ERROR', buried['status'])
+        self.assertIn('No valid host', buried['fault']['message'])
+        return buried
+
+    def rebuild(self, server, **changes):
+        """Rebuild a server with the image it has, and do not wait."""
+        image = changes.pop('imageRef', CONF.compute.image_ref)
+        return self.servers.rebuild_server(server['id'], image, **changes)
+
+    def wait_until_settled(self, server):
+        """Wait until a server with an ID is not built any more; return it."""
+        client = self.admin_servers
+
+        def settled():
+            shown = client.show_server(server)['server']
+            return (shown['status'] != 'BUILD'
+                    and shown['OS-EXT-STS:task_state'] is None)
+
+        self.assertTrue(test_utils.call_until_true(
+            settled, CONF.compute.build_timeout, CONF.compute.build_interval),
+            f'server {server} is still being built')
+        return client.show_server(server)['server']
+
+    def assert_rebuilt(self, buried, host):
+        """Check that it is the same server, and on a host; return it."""
+        server = self.wait_until_settled(buried['id'])
+        self.assertEqual('ACTIVE', server['status'], server.get('fault'))
+        self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(buried['created'], server['created'])
+        return server
+
+    def delete(self, server):
+        """Delete a server with an ID and wait until it is gone."""
+        try:
+            self.servers.delete_server(server)
+        except exceptions.NotFound:
+            return
+        self.servers.wait_for_resource_deletion(server)

@@ -1,0 +1,106 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The ports and volumes of a buried server wait for capacity with it."""
+
+from __future__ import annotations
+
+from tempest import config
+from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
+from tempest.lib import decorators
+from tempest.lib import exceptions
+
+from cell0_rebuild_tempest_plugin.tests import base
+
+CONF = config.CONF
+
+
+class PortTest(base.BuriedServerTest):
+
+    @decorators.idempotent_id('3c7b5e91-a2d8-4f06-9e4c-b8d1f6a0c753')
+    def test_a_port_and_its_address_stay_with_the_server(self):
+        ports = self.os_primary.ports_client
+        port = ports.create_port(
+            network_id=self.get_tenant_network()['id'])['port']
+        self.addCleanup(test_utils.call_and_ignore_notfound_exc,
+                        ports.delete_port, port['id'])
+        buried = self.bury(networks=[{'port': port['id']}])
+        host = self.capacity.come_back()
+
+        self.rebuild(buried)
+
+        server = self.assert_rebuilt(buried, host)
+        shown = ports.show_port(port['id'])['port']
+        self.assertEqual(buried['id'], shown['device_id'])
+        self.assertEqual(port['fixed_ips'], shown['fixed_ips'])
+        self.assertEqual(
+            [address['ip_address'] for address in port['fixed_ips']],
+            [address['addr'] for network in server['addresses'].values()
+             for address in network])
+        self.delete(buried['id'])
+        self.assertEqual(
+            '', ports.show_port(port['id'])['port']['device_id'])
+
+
+class VolumeTest(base.BuriedServerTest):
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not (CONF.service_available.cinder
+                and CONF.cell0_rebuild.volumes):
+            raise cls.skipException('servers cannot boot from volumes')
+
+    @classmethod
+    def setup_clients(cls):
+        super().setup_clients()
+        cls.volumes = cls.os_primary.volumes_client_latest
+
+    def make_volume(self):
+        """Return the ID of a volume that a server can boot from."""
+        volume = self.volumes.create_volume(
+            name=data_utils.rand_name('root'), size=CONF.volume.volume_size,
+            imageRef=CONF.compute.image_ref)['volume']['id']
+        self.addCleanup(self.volumes.wait_for_resource_deletion, volume)
+        self.addCleanup(test_utils.call_and_ignore_notfound_exc,
+                        self.volumes.delete_volume, volume)
+        self.wait_for_volume(volume, 'available')
+        return volume
+
+    def wait_for_volume(self, volume, status):
+        """Wait until a volume has a status."""
+        self.assertTrue(test_utils.call_until_true(
+            lambda: status == self.volumes.show_volume(
+                volume)['volume']['status'],
+            CONF.volume.build_timeout, CONF.volume.build_interval),
+            f'volume {volume} does not become {status}')
+
+    @decorators.idempotent_id('f2a9d4c8-6e1b-4735-8d0f-a4c3b7e59d12')
+    def test_a_server_boots_from_the_volume_it_was_created_with(self):
+        volume = self.make_volume()
+        buried = self.bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'uuid': volume, 'source_type': 'volume',
+            'destination_type': 'volume'}])
+        self.assertRaises(exceptions.BadRequest, self.volumes.delete_volume,
+                          volume)
+        host = self.capacity.come_back()
+
+        self.rebuild(buried)
+
+        self.assert_rebuilt(buried, host)
+        self.wait_for_volume(volume, 'in-use')
+        attachment, = self.volumes.show_volume(
+            volume)['volume']['attachments']
+        self.assertEqual(buried['id'], attachment['server_id'])
+        self.delete(buried['id'])
+        self.wait_for_volume(volume, 'available')

@@ -1,0 +1,74 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Tempest finds our plugin, its options and its tests; Nova does not."""
+
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import testtools
+
+BIN = pathlib.Path(sys.executable).parent
+PLUGIN = 'cell0_rebuild_tempest_plugin'
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import cell0_rebuild
+for module in pkgutil.walk_packages(cell0_rebuild.__path__, 'cell0_rebuild.'):
+    importlib.import_module(module.name)
+print([name for name in sys.modules if 'tempest' in name])
+"""
+
+
+def run(*command, folder=None):
+    """Run a command that is installed beside Python; return its output."""
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(
+            [BIN / command[0], *command[1:]], cwd=folder, text=True,
+            capture_output=True, timeout=120, check=False,
+            env={**os.environ, 'HOME': home})
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    return done.stdout
+
+
+class TempestPluginTest(testtools.TestCase):
+
+    def test_tempest_lists_the_plugin(self):
+        self.assertIn(f'{PLUGIN}.plugin:', run('tempest', 'list-plugins'))
+
+    def test_tempest_finds_tests_that_each_have_an_id(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run('tempest', 'init', 'cloud', folder=folder)
+            listed = run('tempest', 'run', '--list-tests', '--regex', PLUGIN,
+                         folder=pathlib.Path(folder, 'cloud'))
+        tests = [line for line in listed.splitlines() if PLUGIN in line]
+        self.assertGreaterEqual(len(tests), 15)
+        ids = collections.Counter(
+            re.search(r'\[.*\bid-([0-9a-f-]{36})\b.*\]$', test)[1]
+            for test in tests)
+        self.assertEqual([], [each for each, n in ids.items() if n > 1])
+
+    def test_a_sample_of_tempest_conf_has_the_options(self):
+        sample = run('oslo-config-generator', '--namespace', 'tempest.config')
+        group = sample.partition('\n[cell0_rebuild]\n')[2]
+        self.assertIn('\n#microversion = <None>', group.partition('\n[')[0])
+        self.assertIn('\n#cell0_rebuild = false', sample)
+
+    def test_nova_never_imports_tempest(self):
+        self.assertEqual('[]', run('python', '-W', 'ignore', '-c', IMPORT_ALL)
+                         .splitlines()[-1])

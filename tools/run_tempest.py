@@ -1,0 +1,92 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Run Tempest against the cloud of an account of clouds.yaml.
+
+Usage: OS_CLOUD=ACCOUNT run_tempest.py [--microversion X.Y] [ARGUMENT ...]
+
+The account is that of an administrator. The other arguments are those of
+"tempest run"; without any, the tests of cell0-rebuild are run. --microversion
+is what [cell0_rebuild] api_microversion of nova.conf is set to, if it is.
+"""
+
+import argparse
+import configparser
+import os
+import pathlib
+import sys
+
+import openstack
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / '.state' / 'tempest'
+PLUGIN = ['--regex', '^cell0_rebuild_tempest_plugin']
+SERVICES = {'cinder': 'block-storage', 'glance': 'image', 'nova': 'compute',
+            'neutron': 'network', 'placement': 'placement'}
+
+
+def configuration(cloud, microversion):
+    """Return the content of tempest.conf, which depends on the cloud."""
+    auth = cloud.config.get_auth_args()
+    images = [image.id for image in cloud.image.images(status='active')]
+    flavors = sorted(cloud.compute.flavors(), key=lambda each: (
+        each.vcpus, each.ram, each.disk))
+    highest = cloud.compute.get_endpoint_data().max_microversion
+    present = {name: str(cloud.has_service(kind)).lower()
+               for name, kind in SERVICES.items()}
+    return {
+        'DEFAULT': {'log_file': FOLDER / 'tempest.log'},
+        'auth': {
+            'use_dynamic_credentials': 'true',
+            'admin_username': auth['username'],
+            'admin_password': auth['password'],
+            'admin_project_name': auth['project_name'],
+            'admin_domain_name': auth['user_domain_name']},
+        'identity': {
+            'uri_v3': auth['auth_url'], 'region': cloud.config.region_name,
+            'v3_endpoint_type': 'public'},
+        'compute': {
+            'image_ref': images[0], 'image_ref_alt': images[-1],
+            'flavor_ref': flavors[0].id, 'flavor_ref_alt': flavors[1].id,
+            'max_microversion': '.'.join(map(str, highest)),
+            'build_timeout': 180},
+        'validation': {'run_validation': 'false'},
+        'network': {'project_network_cidr': '10.100.0.0/16'},
+        'service_available': {
+            **present, 'cell0_rebuild': 'true', 'swift': 'false',
+            'horizon': 'false'},
+        'cell0_rebuild': {'microversion': microversion}
+        if microversion else {},
+        'oslo_concurrency': {'lock_path': FOLDER / 'locks'}}
+
+
+def main():
+    """Write tempest.conf and become "tempest run"."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--microversion', metavar='X.Y')
+    options, arguments = parser.parse_known_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    config = configparser.ConfigParser(interpolation=None)
+    config.read_dict(configuration(
+        openstack.connect(), options.microversion))
+    with open(FOLDER / 'tempest.conf', 'w', encoding='utf-8') as file:
+        config.write(file)
+    os.chdir(FOLDER)
+    # Tempest makes it for the environment that it is started in.
+    pathlib.Path('.stestr.conf').unlink(missing_ok=True)
+    tempest = pathlib.Path(sys.executable).parent / 'tempest'
+    os.execv(tempest, [str(tempest), 'run', '--config-file', 'tempest.conf',
+                       *(arguments or PLUGIN)])
+
+
+if __name__ == '__main__':
+    main()
