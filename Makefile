@@ -40,7 +40,7 @@ demo: environment
 test: environment
 	@tools/install_system_packages.sh
 	@$(VENV)/bin/python tools/run_tests.py unit functional eventlet \
-		faults integration $(if $(ARGS),'$(ARGS)')
+		faults few-races integration $(if $(ARGS),'$(ARGS)')
 
 integration: system-packages
 

@@ -17,7 +17,8 @@ Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
 A suite is a folder of tests/, or "eventlet": the main functional tests in
 Nova's other concurrency mode. "faults" runs a sample of the faults that
 tools/run_faults.py runs all of, "races" one of the orders that
-tools/run_races.py runs all of. PATTERN selects tests by regular expression.
+tools/run_races.py runs all of, and "few-races" one of a few pairs. PATTERN
+selects tests by regular expression.
 """
 
 import dataclasses
@@ -43,7 +44,19 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
 SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
                         {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'}),
            # Each death of a real process takes seconds.
-           'faults': ('faults', 'faults.test_(crashes|errors)', {})}
+           'faults': ('faults', 'faults.test_(crashes|errors)', {}),
+           'few-races': ('races', r'test_verdicts|\.test_(a_|what_its)',
+                         {'CELL0_REBUILD_RACES_SAMPLE': '2',
+                          'CELL0_REBUILD_RACES_ONLY':
+                              '^rebuild . (delete|rename|recover)$'})}
+
+# What chance decides, and where its seed is.
+SEEDS = {
+    'faults': ('CELL0_REBUILD_FAULTS_SEED', 'which faults are tried'),
+    'races': ('CELL0_REBUILD_RACES_SEED', 'which orders are tried'),
+    'few-races': ('CELL0_REBUILD_RACES_SEED', 'which orders are tried'),
+    'integration': ('CELL0_REBUILD_STRESS_SEED', 'what many clients do'),
+}
 
 
 @dataclasses.dataclass
@@ -145,17 +158,13 @@ def run(suite, pattern, bar):
     options = ['--subunit']
     if suite == 'integration':
         options.append('--serial')
-    elif suite == 'faults':
-        seed = os.environ.setdefault('CELL0_REBUILD_FAULTS_SEED', '1')
-        OUT.print(f'faults: a sample with seed {seed}; "make test-faults" '
-                  f'runs all of them')
-    elif suite == 'races':
-        seed = os.environ.setdefault('CELL0_REBUILD_RACES_SEED', '1')
-        OUT.print(f'races: a sample with seed {seed}; "make test-races" '
-                  f'runs all of them')
     else:
         # A quarter of a test is waiting for something to happen.
         options += ['--concurrency', str((os.cpu_count() or 1) + 1)]
+    if suite in SEEDS:
+        name, decided = SEEDS[suite]
+        seed = os.environ.setdefault(name, '1')
+        OUT.print(f'{suite}: {decided} is chance; {name}={seed}')
     report = Report(suite, len(listed(suite, pattern)), bar)
     follow(suite, stestr('run', suite, pattern, *options), report)
     return report.counts

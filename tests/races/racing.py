@@ -34,8 +34,11 @@ SAMPLE = int(os.environ.get('CELL0_REBUILD_RACES_SAMPLE', '3'))
 SEED = int(os.environ.get('CELL0_REBUILD_RACES_SEED', '1'))
 # Which pairs; a regular expression.
 ONLY = os.environ.get('CELL0_REBUILD_RACES_ONLY', '')
-# Where each schedule is written as a line of JSON, for tools/run_races.py.
+# Where each schedule is written as a line of JSON, for tools/run_races.py;
+# what is there is not run again.
 LOG = os.environ.get('CELL0_REBUILD_RACES_LOG')
+# When to begin no further one, in seconds since the epoch.
+UNTIL = float(os.environ.get('CELL0_REBUILD_RACES_UNTIL', 'inf'))
 
 
 class RaceTestCase(base.FunctionalTestCase):
@@ -66,7 +69,7 @@ class RaceTestCase(base.FunctionalTestCase):
         """Run the schedules of pairs and check that each is as an order."""
         problems = {}
         for a, b in pairs:
-            if re.search(ONLY, f'{a} | {b}'):
+            if re.search(ONLY, f'{a} | {b}') and time.time() < UNTIL:
                 problems[f'{a} | {b}'] = self.race(a, b)
         self.assertEqual(
             {}, {pair: found for pair, found in problems.items() if found},
@@ -83,8 +86,10 @@ class RaceTestCase(base.FunctionalTestCase):
         self._log(pair=f'{a} | {b}', total=total, different=len(chosen))
         if len(chosen) > SAMPLE > 0:
             chosen = random.Random(f'{SEED} {a} {b}').sample(chosen, SAMPLE)
-        problems = []
+        problems, done = [], self._logged(f'{a} | {b}')
         for schedule in chosen:
+            if str(schedule) in done or time.time() >= UNTIL:
+                continue
             played = self._play(a, b, schedule)
             verdict = verdicts.of(played, orders)
             self._log(
@@ -107,6 +112,10 @@ class RaceTestCase(base.FunctionalTestCase):
                 played = self._play(a, 'reset', order)
                 played.answers[1] = [played.answers[1], verdicts.NOT_DONE]
                 orders.append(played)
+        if b in ('reset', 'tag') and not self.capacity:
+            orders.append(_overtaken(orders[2], orders[0]))
+        if b == 'port' and self.capacity:
+            orders.append(self._as_create())
         if b == 'recover':
             # An accepted rebuild may be interrupted by it.
             played = self._play('deliver', b, [1])
@@ -114,6 +123,23 @@ class RaceTestCase(base.FunctionalTestCase):
                 played, answers=[answer, played.answers[1]])
                 for answer in (202, True)]
         return orders
+
+    def _as_create(self):
+        """Create a server whose port is deleted just before it is built."""
+        body = self._operations.body(['port'])
+        self._server = {'asked': body}
+        delete = self._operations.make('port', self._server)
+        self.useFixture(base.Interception(
+            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
+            before=lambda *args, **kwargs: delete()))
+        self._server.update(self._ask_for(dict(body), False))
+        self._wait_for_state_change(self._server, 'ERROR')
+        self._settle()
+        state = outcome.of(self, self._server['id'])
+        self._forget(self._server)
+        return verdicts.Played(
+            [202, 'deleted'], {**state, 'actions': ['create', 'rebuild']},
+            verdict=verdicts.AS_CREATE)
 
     def _only(self, a, b, number):
         name = (a, b)[number]
@@ -210,8 +236,23 @@ class RaceTestCase(base.FunctionalTestCase):
         self._settle()
         self.placement.delete(f'/allocations/{server["id"]}')
 
+    def _logged(self, pair):
+        if not (LOG and os.path.exists(LOG)):
+            return set()
+        with open(LOG, encoding='utf-8') as log:
+            found = [json.loads(line) for line in log if line.endswith('\n')]
+        return {line.get('schedule') for line in found if (
+            line['pair'], line['capacity']) == (pair, self.capacity)}
+
     def _log(self, **line):
         if LOG:
             with open(LOG, 'a', encoding='utf-8') as log:
                 log.write(json.dumps(dict(
                     line, capacity=self.capacity)) + '\n')
+
+
+def _overtaken(order, alone):
+    """Return an order with the state that the first operation alone sets."""
+    return dataclasses.replace(
+        order, verdict=verdicts.OVERTAKEN, state={**order.state, **{
+            name: alone.state[name] for name in ('status', 'listed', 'rows')}})

@@ -16,6 +16,14 @@ import dataclasses
 import json
 
 EQUAL, REFUSED, DIFFERENT = 'equal', 'refused', 'different'
+
+# A port is deleted after it was checked and before a compute uses it: as when
+# one is created with a port that is deleted there, the server fails on a host.
+AS_CREATE = 'as a create'
+# A state that an operator sets while a rebuild is on its way: the end of the
+# rebuild sets another, as the end of whatever is in progress does in Nova.
+OVERTAKEN = 'overtaken'
+
 NOT_DONE = 'not done'
 
 
@@ -26,11 +34,13 @@ class Played:
     :param answers: of both operations.
     :param state: see :mod:`outcome`.
     :param blocked: one had to wait for a lock that the other held.
+    :param verdict: of a race that ends like this one.
     """
 
     answers: list
     state: dict
     blocked: bool = False
+    verdict: str = EQUAL
 
     def __str__(self):
         return f'{self.answers} {json.dumps(self.state, sort_keys=True)}'
@@ -39,12 +49,14 @@ class Played:
 def of(played, orders):
     """Compare a race with the orders.
 
-    :returns: EQUAL to one of them, REFUSED if it is so but for an operation
-        that was refused as no order refuses it, without effect, or DIFFERENT.
+    :returns: the verdict of the first that is equal; REFUSED if one is but
+        for an operation that was refused as no order refuses it, without
+        effect; or DIFFERENT.
     """
     alike = [order for order in orders if order.state == played.state]
-    if any(order.answers == played.answers for order in alike):
-        return EQUAL
+    for order in alike:
+        if order.answers == played.answers:
+            return order.verdict
     if any(all(_is_like(answer, expected) for answer, expected in zip(
             played.answers, order.answers)) for order in alike):
         return REFUSED

@@ -1,0 +1,104 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How schedules are chosen and outcomes are judged; nothing of Nova runs."""
+
+import testtools
+
+from tests.races import schedules
+from tests.races import turns
+from tests.races import verdicts
+
+
+def section(reads=(), writes=()):
+    """Return what an actor does between two stops."""
+    return turns.Section('begin', set(reads), set(writes))
+
+
+def played(*answers, verdict=verdicts.EQUAL, **state):
+    """Return an outcome."""
+    return verdicts.Played(list(answers), state, verdict=verdict)
+
+
+class SchedulesTest(testtools.TestCase):
+
+    def test_of_operations_that_share_no_table_none_is_run(self):
+        self.assertEqual((4, []), schedules.of(
+            [section(writes=['a'])] * 2, [section(writes=['b'])]))
+
+    def test_of_operations_that_only_read_none_is_run(self):
+        self.assertEqual((4, []), schedules.of(
+            [section(reads=['a'])] * 2, [section(reads=['a'])]))
+
+    def test_each_half_of_a_change_meets_a_change_of_the_other(self):
+        _, found = schedules.of(
+            [section(reads=['a']), section(writes=['a'])],
+            [section(writes=['a'])])
+        self.assertIn('A:1 B:1', [str(schedule) for schedule in found])
+
+    def test_what_is_read_meets_what_is_written(self):
+        _, found = schedules.of(
+            [section(), section(writes=['a'])], [section(reads=['a'])])
+        self.assertIn('A:1 B:1', [str(schedule) for schedule in found])
+
+    def test_of_two_that_differ_in_what_nobody_minds_one_is_run(self):
+        _, found = schedules.of(
+            [section(), section(writes=['x']), section(writes=['a'])],
+            [section(writes=['a'])])
+        texts = [str(schedule) for schedule in found]
+        self.assertNotIn('A:1 B:1', texts)
+        self.assertIn('A:2 B:1', texts)
+
+    def test_a_table_that_every_service_writes_counts_for_nothing(self):
+        self.assertEqual([], schedules.of(
+            [section(writes=['cell1.services'])] * 2,
+            [section(writes=['cell1.services'])])[1])
+
+
+class VerdictsTest(testtools.TestCase):
+
+    def test_what_is_as_an_order_is_equal(self):
+        self.assertEqual(verdicts.EQUAL, verdicts.of(
+            played(202, 204, GET=404),
+            [played(202, 202, GET=200), played(202, 204, GET=404)]))
+
+    def test_the_answers_of_one_order_do_not_go_with_another(self):
+        self.assertEqual(verdicts.DIFFERENT, verdicts.of(
+            played(202, 204, GET=200),
+            [played(202, 202, GET=200), played(202, 204, GET=404)]))
+
+    def test_a_refusal_is_one_if_it_has_had_no_effect(self):
+        only_the_first = played(202, verdicts.NOT_DONE, name='old')
+        for name, verdict in (('old', verdicts.REFUSED),
+                              ('new', verdicts.DIFFERENT)):
+            self.assertEqual(verdict, verdicts.of(
+                played(202, 409, name=name), [only_the_first]))
+
+    def test_after_a_500_it_may_be_done_or_not(self):
+        orders = [played(202, 200, name='new'),
+                  played(202, verdicts.NOT_DONE, name='old')]
+        for name in ('new', 'old'):
+            self.assertEqual(verdicts.REFUSED, verdicts.of(
+                played(202, 500, name=name), orders))
+
+    def test_an_accepted_request_without_effect_is_like_no_order(self):
+        self.assertEqual(verdicts.DIFFERENT, verdicts.of(
+            played(202, 200, name='old'), [
+                played(202, verdicts.NOT_DONE, name='old'),
+                played(202, 200, name='new')]))
+
+    def test_an_exception_is_told_by_its_name(self):
+        self.assertEqual(verdicts.AS_CREATE, verdicts.of(
+            played(202, 'deleted', status='ERROR'), [
+                played(202, 'deleted', status='ACTIVE'),
+                played(202, 'deleted', status='ERROR',
+                       verdict=verdicts.AS_CREATE)]))
