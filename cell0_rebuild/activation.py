@@ -131,6 +131,8 @@ def activate(conf: cfg.ConfigOpts) -> None:
         _complain(conf, service, error)
 
     try:
+        if service != 'nova-manage':
+            check_options(conf)
         check_nova(conf)
         if service == 'nova-api':
             check_microversion(conf)
@@ -143,6 +145,17 @@ def activate(conf: cfg.ConfigOpts) -> None:
         # oslo.config would swallow it and start the service without us.
         traceback.print_exc()
         complain(error)
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """Check that every option of ours has a value that can be.
+
+    :raises PatchMismatch: if one has not.
+    """
+    from cell0_rebuild import conf as options
+    from cell0_rebuild import exceptions
+    if problems := options.problems(conf):
+        raise exceptions.PatchMismatch(problems)
 
 
 def check_nova(conf: cfg.ConfigOpts) -> None:
@@ -217,7 +230,7 @@ def _complain(conf: cfg.ConfigOpts, service: str, error: Exception) -> None:
     if service == 'nova-manage':
         _warn(f'{message}; going on without it. RequestSpecs that this '
               f'command saves lose what a buried server needs to be rebuilt.')
-    elif conf.cell0_rebuild.on_mismatch == 'stock':
+    elif _runs_as_stock(conf):
         _warn(f'{message}; nothing is patched and {service} runs as Nova '
               f'without it, as [cell0_rebuild] on_mismatch says.')
     else:
@@ -225,6 +238,13 @@ def _complain(conf: cfg.ConfigOpts, service: str, error: Exception) -> None:
             f'{message}. Nothing is patched. Mend that, or remove '
             f'config_source = cell0_rebuild from nova.conf, or set '
             f'[cell0_rebuild] on_mismatch = stock.')
+
+
+def _runs_as_stock(conf: cfg.ConfigOpts) -> bool:
+    try:
+        return bool(conf.cell0_rebuild.on_mismatch == 'stock')
+    except ValueError:
+        return False  # it is what is wrong
 
 
 def _warn(message: str) -> None:

@@ -15,6 +15,23 @@
 from __future__ import annotations
 
 from oslo_config import cfg
+from oslo_config import types
+
+
+class Seconds(types.Integer):
+    """A whole number whose errors name the value."""
+
+    def __call__(self, value: object) -> int | None:
+        """Return the number.
+
+        :raises ValueError: if it is none, or too small.
+        """
+        try:
+            number: int | None = super().__call__(value)
+        except ValueError as error:
+            raise ValueError(f'{value!r}: {error}') from error
+        return number
+
 
 GROUP = cfg.OptGroup(
     'cell0_rebuild',
@@ -86,10 +103,10 @@ nova-manage always goes on, with a warning.
 Patch a Nova release outside the range that the package was tested with. The
 signatures of all patched functions are still checked.
 """),
-    cfg.IntOpt(
+    cfg.Opt(
         'answer_timeout',
+        type=Seconds(min=1),
         default=5,
-        min=1,
         help="""
 Seconds that nova-api waits for a conductor that can rebuild buried servers to
 answer, and then to take the server, before it refuses a rebuild.
@@ -101,6 +118,24 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Register the options; doing it again is harmless."""
     conf.register_group(GROUP)
     conf.register_opts(OPTS, group=GROUP)
+
+
+def problems(conf: cfg.ConfigOpts) -> list[str]:
+    """Return a sentence for each option whose value cannot be.
+
+    oslo.config looks at a value when it is asked for, which would be in the
+    middle of a rebuild.
+    """
+    found = []
+    for opt in OPTS:
+        try:
+            value = conf[GROUP.name][opt.dest]
+        except ValueError as error:
+            found.append(f'[{GROUP.name}] {opt.name}: {error}')
+        else:
+            if value == []:
+                found.append(f'[{GROUP.name}] {opt.name} is empty')
+    return found
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -54,6 +54,14 @@ class Checks(upgradecheck.UpgradeCommands):
             '"config_source = cell0_rebuild" to [DEFAULT] and "driver = '
             'cell0_rebuild" to [cell0_rebuild].')
 
+    def check_options(self) -> upgradecheck.Result:
+        """Tell whether every option has a value that can be."""
+        try:
+            activation.check_options(cfg.CONF)
+        except exceptions.PatchMismatch as error:
+            return _failure(str(error))
+        return _success()
+
     def check_microversion(self) -> upgradecheck.Result:
         """Tell whether Nova has the microversion that is configured."""
         try:
@@ -99,6 +107,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Nova can be patched', check_nova),
         ('cell0-rebuild is enabled', check_enabled),
+        ('Options', check_options),
         ('API microversion', check_microversion),
         ('Conductors', check_conductors),
         ('Interrupted rebuilds', check_stuck),
@@ -113,7 +122,7 @@ def _ping() -> str | None:
     from cell0_rebuild import rpcapi
     try:
         rpcapi.RebuildAPI().ping(context.get_admin_context())
-    except exceptions.NoConductor as error:
+    except (exceptions.NoConductor, cfg.ConfigFileValueError) as error:
         return str(error)
     return None
 

@@ -84,14 +84,19 @@ class StatusTest(Checking, base.FunctionalTestCase):
         self.assert_check(
             WARNING, 'is not enabled', self.checks.check_enabled)
 
-    def test_a_nova_conf_with_the_package_is_a_success(self):
+    def _parse(self, *lines):
+        """Let a configuration file be that of the process."""
         parsed = cfg.ConfigOpts()
+        conf.register(parsed)
         with tempfile.NamedTemporaryFile('w') as file:
-            file.write('[DEFAULT]\nconfig_source = cell0_rebuild\n'
-                       '[cell0_rebuild]\ndriver = cell0_rebuild\n')
+            file.write('\n'.join(lines))
             file.flush()
             parsed([], default_config_files=[file.name])
         self.stub_out('oslo_config.cfg.CONF', parsed)
+
+    def test_a_nova_conf_with_the_package_is_a_success(self):
+        self._parse('[DEFAULT]', 'config_source = cell0_rebuild',
+                    '[cell0_rebuild]', 'driver = cell0_rebuild')
         self.assert_check(SUCCESS, None, self.checks.check_enabled)
 
     def test_a_microversion_that_nova_has_not_is_a_failure(self):
@@ -100,6 +105,14 @@ class StatusTest(Checking, base.FunctionalTestCase):
         self.assert_check(
             FAILURE, '2.999 is not a microversion',
             self.checks.check_microversion)
+
+    def test_a_value_that_cannot_be_is_a_failure_and_stops_no_check(self):
+        self.assert_check(SUCCESS, None, self.checks.check_options)
+        self._parse('[cell0_rebuild]', 'answer_timeout = soon')
+        self.assert_check(
+            FAILURE, 'answer_timeout: ', self.checks.check_options)
+        self.assert_check(
+            WARNING, "'soon'", self.checks.check_conductors)
 
     def test_without_a_conductor_it_is_a_warning(self):
         self.assert_check(SUCCESS, None, self.checks.check_conductors)

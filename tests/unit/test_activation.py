@@ -257,6 +257,7 @@ print(sorted({'nova', 'eventlet', 'urllib3', 'oslo_context.context'}
         self.assertEqual('[]\n', found.stdout)
 
 
+@ddt.ddt
 class ActivateTest(throwaway.TestCase):
 
     def setUp(self):
@@ -364,6 +365,35 @@ class ActivateTest(throwaway.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.activation.TESTED_NOVA', '<34'))
         self.assertIn('is outside the tested range <34', self.refused())
+
+    @ddt.data(('answer_timeout', 'soon'), ('answer_timeout', '0'),
+              ('personality_files', 'keep'), ('on_mismatch', 'shrug'),
+              ('allow_untested_nova', 'perhaps'))
+    @ddt.unpack
+    def test_a_value_that_cannot_be_ends_the_process_and_is_named(
+        self, name, value
+    ):
+        message = self.refused(**{name: value})
+        self.assertIn(f'[cell0_rebuild] {name}: ', message)
+        self.assertIn(f"'{value}'", message)
+
+    def test_no_state_of_buried_servers_ends_the_process(self):
+        self.assertIn('[cell0_rebuild] vm_states is empty',
+                      self.refused(vm_states=''))
+
+    def test_every_value_that_cannot_be_is_named(self):
+        message = self.refused(answer_timeout='0', personality_files='keep')
+        self.assertIn('personality_files: ', message)
+        self.assertIn('answer_timeout: ', message)
+
+    def test_a_service_that_may_runs_as_stock_with_a_wrong_value(self):
+        self.assert_original(self.activate(
+            answer_timeout='soon', on_mismatch='stock'), 'function')
+        self.assertIn("'soon'", self.stderr.getvalue())
+
+    def test_the_management_command_needs_none_of_the_values(self):
+        self.assert_patched(
+            self.activate('nova-manage', answer_timeout='soon'), 'function')
 
     def test_a_wrong_microversion_ends_the_api(self):
         self.assertIn('api_microversion = 2.999 is not a microversion',
