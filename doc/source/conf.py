@@ -22,9 +22,13 @@ copyright = 'The cell0-rebuild developers'
 
 extensions = [
     'openstackdocstheme',
+    'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
     'internals',
 ]
+config_generator_config_file = (
+    '../../etc/cell0_rebuild/config-generator.conf')
+sample_config_basename = 'admin/cell0_rebuild'
 exclude_patterns = ['contributor/*-table.rst']
 html_theme = 'openstackdocs'
 pygments_style = 'native'
