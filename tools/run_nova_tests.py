@@ -118,17 +118,18 @@ class Results:
         return {line['test']: line for line in lines
                 if alone in (None, line['alone'])}
 
-    def failed(self):
-        """Return the tests that failed in either mode when run with others."""
-        return {test for mode in MODES
-                for test, line in self.read(mode, False).items()
-                if line['outcome'] == 'failed'}
+    def failed(self, tests):
+        """Return those that failed in either mode when run with others."""
+        found = [self.read(mode, False) for mode in MODES]
+        return [test for test in tests if any(
+            lines.get(test, {}).get('outcome') == 'failed'
+            for lines in found)]
 
-    def only_without(self):
-        """Return the tests that pass without the package and not with it."""
+    def only_without(self, tests):
+        """Return those that pass without the package and not with it."""
         without, with_us = (self.read(mode) for mode in MODES)
-        return [test for test, line in without.items()
-                if line['outcome'] == 'passed'
+        return [test for test in tests
+                if without.get(test, {}).get('outcome') == 'passed'
                 and with_us.get(test, {}).get('outcome') != 'passed']
 
 
@@ -187,7 +188,7 @@ def run_all(tests, results, options):
             tests = [test for test in tests if with_us.get(test, {}).get(
                 'outcome') != 'passed']
         run(STOCK, tests, results, bar, options.jobs)
-        failed = results.failed().intersection(tests)
+        failed = results.failed(tests)
         for mode in MODES:
             run(mode, failed, results, bar, 1, alone=True)
 
@@ -195,7 +196,6 @@ def run_all(tests, results, options):
 def rows(groups, results):
     """Return the rows of the table."""
     found = [results.read(mode) for mode in MODES]
-    worse = results.only_without()
     result = []
     for group, tests in groups.items():
         counts = [collections.Counter(
@@ -204,21 +204,21 @@ def rows(groups, results):
         result.append((
             group, len(tests), *(count[end] for count in counts
                                  for end in ENDS),
-            len(set(worse).intersection(tests))))
+            len(results.only_without(tests))))
     sums = [sum(column) for column in list(zip(*result))[1:]]
     return [*result, ('all', *sums)]
 
 
-def show(results, table_rows):
+def show(tests, results, table_rows):
     """Print the table, and which tests failed, and when."""
     tables.show(OUT, HEADER, table_rows)
-    for test in sorted(results.failed()):
+    for test in results.failed(tests):
         ends = [results.read(mode, alone).get(test, {}).get('outcome', '-')
                 for mode in MODES for alone in (False, True)]
         OUT.print('{}: {}, alone {}; with the package {}, alone {}'.format(
             test, *ends), markup=False)
     with_us = results.read(ENABLED)
-    for test in results.only_without():
+    for test in results.only_without(tests):
         OUT.print(f'FAILED  only with the package: {test}', style='red',
                   markup=False)
         OUT.print(with_us.get(test, {}).get('why', ''), markup=False)
@@ -246,10 +246,10 @@ def main():
         if re.search(options.pattern, f'{group}: {test}'):
             groups[group].append(test)
     groups = {group: tests for group, tests in groups.items() if tests}
-    run_all([test for tests in groups.values() for test in tests], results,
-            options)
+    tests = [test for group in groups.values() for test in group]
+    run_all(tests, results, options)
     table_rows = rows(groups, results)
-    show(results, table_rows)
+    show(tests, results, table_rows)
     if options.write_docs:
         DOCS.write_text(tables.text('tools/run_nova_tests.py', HEADER,
                                     table_rows), encoding='utf-8')

@@ -73,8 +73,12 @@ def load(name):
     return loader.loadTestsFromName(name)
 
 
-def prepare(enabled):
-    """Have every test of Nova begin with what it needs here."""
+def prepare(enabled, options=lambda case: {}):
+    """Have every test of Nova begin with what it needs here.
+
+    :param enabled: whether the package is.
+    :param options: returns the options of the package for a test.
+    """
     set_up = test.TestCase.setUp
 
     def prepared(case):
@@ -82,7 +86,7 @@ def prepare(enabled):
         case.flags(api_paste_config=os.path.join(
             sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
         if enabled:
-            case.useFixture(fixture.Cell0RebuildFixture())
+            case.useFixture(fixture.Cell0RebuildFixture(**options(case)))
         set_up(case)
     test.TestCase.setUp = prepared
 
