@@ -120,8 +120,17 @@ class BuriedServerTest(test.BaseTestCase):
 
     def delete(self, server):
         """Delete a server with an ID and wait until it is gone."""
+        test_utils.call_and_ignore_notfound_exc(
+            self.servers.delete_server, server)
+        self.assertTrue(test_utils.call_until_true(
+            self.is_gone, CONF.compute.build_timeout,
+            CONF.compute.build_interval, server),
+            f'server {server} is still there')
+
+    def is_gone(self, server):
+        """Return whether there is no server with an ID."""
         try:
-            self.servers.delete_server(server)
+            self.servers.show_server(server)
         except exceptions.NotFound:
-            return
-        self.servers.wait_for_resource_deletion(server)
+            return True
+        return False
