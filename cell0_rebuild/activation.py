@@ -39,10 +39,17 @@ NAMESPACE = 'cell0_rebuild.extensions'
 
 # The releases of Nova that the test suite runs against. Development versions
 # and release candidates of them are in the range.
-TESTED_NOVA = '>=34.0.0.0rc1,<35'
+TESTED_NOVA = '>=26.0.0.0rc1,<35'
 
 _NOT_THIS_EARLY = frozenset((
     'castellan', 'keystoneauth1', 'oslo_context', 'requests', 'urllib3'))
+
+# What a web server loads to serve an API: the second, of the script
+# nova-api-wsgi or nova-metadata-wsgi, in 26 to 32.
+_API_MODULES = frozenset((
+    'nova.wsgi.osapi_compute', 'nova.api.openstack.compute.wsgi'))
+_METADATA_MODULES = frozenset((
+    'nova.wsgi.metadata', 'nova.api.metadata.wsgi'))
 
 # What is patched in which service. Services that are not named need nothing
 # from us and are left alone, so that we can never keep a compute down.
@@ -99,9 +106,9 @@ def service_of(conf: cfg.ConfigOpts) -> str | None:
     main = getattr(sys.modules.get('__main__'), '__spec__', None)
     names = {os.path.basename(sys.argv[0]), str(conf.prog),
              str(getattr(main, 'name', ''))}
-    if 'nova.wsgi.osapi_compute' in sys.modules:
+    if _API_MODULES & set(sys.modules):
         return 'nova-api'
-    if 'nova.wsgi.metadata' in sys.modules:
+    if _METADATA_MODULES & set(sys.modules):
         return None
     if names & {'nova-api', 'nova-api-wsgi', 'nova-api-os-compute',
                 'nova.cmd.api', 'nova.cmd.api_os_compute'}:

@@ -13,8 +13,10 @@
 """Every internal of Nova that the package touches, in one list.
 
 A target that is patched, overridden or called is here with the signature it
-was tested with. Nova gives no guarantee for any of them; that is why all are
-checked before one is patched.
+was tested with, as the newest release has it; where other releases differ,
+with the forms that it has there. Nova gives no guarantee for any of them; that
+is why all are checked before one is patched. What the package does about a
+difference is in :mod:`cell0_rebuild.releases`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ REBUILD_ACTION = patching.Target(
     'nova.api.openstack.compute.servers', 'ServersController._rebuild',
     'self, req, id, body',
     'tells the rebuild which microversion was asked for; makes imageRef '
-    'optional under the added one')
+    'optional under the added one',
+    others=(patching.Form(
+        '26 to 32', name='ServersController._action_rebuild'),))
 
 REBUILD = patching.Target(
     _API, 'API.rebuild',
@@ -214,7 +218,10 @@ CHECKS = (
     patching.Target(
         _API, 'API._checks_for_create_and_rebuild',
         'self, context, image_id, image, flavor, metadata, files_to_inject, '
-        'root_bdm, min_comp_ver, validate_numa=True', 'called'),
+        'root_bdm, min_comp_ver, validate_numa=True', 'called',
+        others=(patching.Form(
+            '26 to 30', signature='self, context, image_id, image, flavor, '
+            'metadata, files_to_inject, root_bdm, validate_numa=True'),)),
     patching.Target(
         _API, 'API._handle_kernel_and_ramdisk',
         'self, context, kernel_id, ramdisk_id, image', 'called'),
@@ -232,13 +239,16 @@ CHECKS = (
         'image_meta, flavor=None', 'called'),
     patching.Target(
         _API, 'API._check_support_vnic_accelerator',
-        'self, context, requested_networks, min_comp_ver', 'called'),
+        'self, context, requested_networks, min_comp_ver', 'called',
+        others=(patching.Form(
+            '26 to 30', signature='self, context, requested_networks'),)),
     patching.Target(
         _API, 'API._check_support_vnic_remote_managed',
         'self, context, requested_networks', 'called'),
     patching.Target(
         _API, 'API._check_compute_service_for_mixed_instance',
-        'numa_topology, min_comp_ver', 'called'),
+        'numa_topology, min_comp_ver', 'called',
+        others=(patching.Form('26 to 30', signature='numa_topology'),)),
     patching.Target(
         'nova.network.neutron',
         'API.has_extended_resource_request_extension',
@@ -250,7 +260,22 @@ CHECKS = (
     patching.Target(
         'nova.limit.placement', 'enforce_num_instances_and_resources',
         'context, project_id, request_spec, min_count, max_count, '
-        'enforcer=None, delta_updates=None', 'called'),
+        'enforcer=None, delta_updates=None', 'called',
+        others=(
+            patching.Form(
+                '27.2 to 33', 'enforce_num_instances_and_flavor',
+                'context, project_id, flavor, is_bfvm, min_count, max_count, '
+                'enforcer=None, delta_updates=None'),
+            patching.Form(
+                '26 to 27.1', 'enforce_num_instances_and_flavor',
+                'context, project_id, flavor, is_bfvm, min_count, max_count, '
+                'enforcer=None'))),
+    patching.Target(
+        'nova.limit.placement', '_get_deltas_by_flavor',
+        'flavor, is_bfv, count', 'called by 26 to 27.1', absent='34'),
+    patching.Target(
+        'nova.limit.placement', '_get_enforcer', 'context, project_id',
+        'called by 26 to 27.1'),
     patching.Target(
         'nova.objects.service', 'get_minimum_version_all_cells',
         'context, binaries, require_all=False', 'called'),
@@ -275,7 +300,7 @@ CHECKS = (
         'flavor, image_meta', 'called'),
     patching.Target(
         'nova.virt.hardware', 'get_tpm_secret_security_constraint',
-        'flavor', 'called'),
+        'flavor', 'called', absent='26 to 32'),
     patching.Target(
         'nova.virt.hardware', 'numa_get_constraints',
         'flavor, image_meta', 'called'),

@@ -37,6 +37,20 @@ from cell0_rebuild import signatures
 
 
 @dataclasses.dataclass(frozen=True)
+class Form:
+    """What some releases of Nova have in place of a target.
+
+    :param releases: which, for people; what counts is what is found.
+    :param name: the name there, or None if it is the same.
+    :param signature: the signature there, or None if it is the same.
+    """
+
+    releases: str
+    name: str | None = None
+    signature: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Target:
     """A function of Nova that the package rests on.
 
@@ -44,43 +58,70 @@ class Target:
     :param name: ``function`` or ``Class.method``, as defined there.
     :param signature: the signature that the package was tested with.
     :param reason: why the package touches it.
+    :param others: its other forms, in other releases.
+    :param absent: the releases that do not have it in any form and that the
+        package was tested with all the same.
     """
 
     module: str
     name: str
     signature: str
     reason: str
+    others: tuple[Form, ...] = ()
+    absent: str | None = None
 
     def __str__(self) -> str:
         return f'{self.module}:{self.name}'
 
     def problem(self) -> str | None:
         """Return what is wrong with the target in this Nova, or None."""
-        if _loaded(self.module):
-            found = self._render_loaded()
-        else:
-            found = signatures.read(self.module, self.name)
+        name, found = self.found()
         if found is None:
-            return f'{self} does not exist'
-        if found != self.signature:
-            return (f'{self} has the signature ({found}) where '
-                    f'({self.signature}) was tested')
+            return None if self.absent else f'{self} does not exist'
+        tested = self._tested()[name]
+        if found not in tested:
+            return (f'{self.module}:{name} has the signature ({found}) where '
+                    f'({") or (".join(tested)}) was tested')
         return None
+
+    def found(self) -> tuple[str, str | None]:
+        """Return the name that it has in this Nova, and the signature.
+
+        The signature is None if it is not there by any name.
+        """
+        for name in self._tested():
+            if _loaded(self.module):
+                found = self._render_loaded(name)
+            else:
+                found = signatures.read(self.module, name)
+            if found is not None:
+                return name, found
+        return self.name, None
 
     def owner(self) -> tuple[ty.Any, str]:
         """Return the class or module that holds the target, and its key.
 
         :raises AttributeError: if the owner does not exist.
         """
-        *owners, attribute = self.name.split('.')
+        return self._owner_of(self.found()[0])
+
+    def _tested(self) -> dict[str, list[str]]:
+        tested = {self.name: [self.signature]}
+        for form in self.others:
+            tested.setdefault(form.name or self.name, []).append(
+                form.signature or self.signature)
+        return tested
+
+    def _owner_of(self, path: str) -> tuple[ty.Any, str]:
+        *owners, attribute = path.split('.')
         owner: ty.Any = sys.modules[self.module]
         for name in owners:
             owner = getattr(owner, name)
         return owner, attribute
 
-    def _render_loaded(self) -> str | None:
+    def _render_loaded(self, name: str) -> str | None:
         try:
-            owner, attribute = self.owner()
+            owner, attribute = self._owner_of(name)
             # An inherited function is not ours to patch: that would leave a
             # copy on the subclass after undo.
             raw = vars(owner)[attribute]
@@ -93,7 +134,7 @@ class Target:
         if (raw.__module__ == self.module
                 and '<locals>' in getattr(raw, '__qualname__', '')):
             # A decorator beside it hides its signature.
-            return signatures.read(self.module, self.name)
+            return signatures.read(self.module, name)
         return signatures.render(raw)
 
 

@@ -21,12 +21,13 @@ from __future__ import annotations
 import typing as ty
 
 from nova import exception
-from nova.limit import placement as placement_limits
 from nova.limit import utils as limit_utils
 from nova import objects
 from oslo_config import cfg
 from oslo_limit import exception as limit_exceptions
 import webob.exc
+
+from cell0_rebuild import releases
 
 
 def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
@@ -37,9 +38,8 @@ def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
     """
     try:
         if limit_utils.use_unified_limits():
-            placement_limits.enforce_num_instances_and_resources(
-                context, instance.project_id, request_spec, 1, 1,
-                delta_updates={'servers': 0})
+            releases.enforce_unified_limits(
+                context, instance.project_id, request_spec)
         else:
             _check_counts(context, instance)
     except (exception.OverQuota, limit_exceptions.ProjectOverLimit) as error:

@@ -45,6 +45,7 @@ from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild import phases
+from cell0_rebuild import releases
 from cell0_rebuild import rpcapi
 from cell0_rebuild import statements
 
@@ -173,10 +174,10 @@ def _validate(
         buried.bdms, image, changes)
     oldest_compute = objects.service.get_minimum_version_all_cells(
         context, ['nova-compute'])
-    compute_api._checks_for_create_and_rebuild(
+    releases.with_oldest_compute(
+        compute_api._checks_for_create_and_rebuild, oldest_compute,
         owners, image.id, image.meta, instance.flavor,
-        changes.get('metadata', {}), [], buried.bdms.root_bdm(),
-        oldest_compute)
+        changes.get('metadata', {}), [], buried.bdms.root_bdm())
     bdms = snapshot.new_bdms(context, buried.bdms)
     reimage_volume_id = None
     if image.overwrites:

@@ -30,6 +30,7 @@ from nova.pci import request as pci_request
 from nova.virt import hardware
 
 from cell0_rebuild.api import image as images
+from cell0_rebuild import releases
 
 # Fields that a create sends with the RequestSpec and Nova does not store.
 _NOT_STORED = ('requested_resources', 'request_level_params',
@@ -64,8 +65,7 @@ def renew(
     _check_computes(compute_api, context, spec, oldest_compute)
     _renew_accelerators(context, instance, spec)
     spec.requested_destination = spec.kept.requested_destination
-    if hasattr(spec, 'generate_request_groups_from_pci_requests'):
-        spec.generate_request_groups_from_pci_requests()
+    releases.add_pci_request_groups(spec)
     spec.obj_reset_changes(
         [field for field in _NOT_STORED if spec.obj_attr_is_set(field)],
         recursive=True)
@@ -104,7 +104,9 @@ def _check_computes(
         of a create raise.
     """
     networks = spec.kept.requested_networks
-    compute_api._check_support_vnic_accelerator(context, networks, oldest)
+    releases.with_oldest_compute(
+        compute_api._check_support_vnic_accelerator, oldest, context,
+        networks)
     compute_api._check_support_vnic_remote_managed(context, networks)
     extended = (
         nova_compute_api.MIN_COMPUTE_BOOT_WITH_EXTENDED_RESOURCE_REQUEST)
@@ -112,8 +114,9 @@ def _check_computes(
             and compute_api.network_api
             .has_extended_resource_request_extension(context)):
         raise exception.ExtendedResourceRequestOldCompute()
-    compute_api._check_compute_service_for_mixed_instance(
-        spec.numa_topology, oldest)
+    releases.with_oldest_compute(
+        compute_api._check_compute_service_for_mixed_instance, oldest,
+        spec.numa_topology)
 
 
 def _renew_accelerators(

@@ -21,6 +21,7 @@ from nova.virt import hardware
 
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import refusals
+from cell0_rebuild import releases
 
 # The secret is Nova's own then, whoever asks for the server.
 _DEPLOYMENT = 'deployment'
@@ -36,7 +37,7 @@ def check(context: ty.Any, instance: ty.Any, image: images.Image) -> None:
         return
     wanted = hardware.get_vtpm_constraint(
         instance.flavor, objects.ImageMeta.from_dict(image.meta))
-    security = hardware.get_tpm_secret_security_constraint(instance.flavor)
+    security = releases.tpm_secret_security(instance.flavor)
     if wanted is None or security == _DEPLOYMENT:
         return
     refusals.conflict(

@@ -31,6 +31,8 @@ import uuid
 from oslo_config import cfg
 import prettytable
 
+from cell0_rebuild import releases
+
 if ty.TYPE_CHECKING:
     from cell0_rebuild.exhumation import recovery
 
@@ -154,8 +156,7 @@ def show_json(
 
 def main() -> int:
     """Parse the command line and run the command."""
-    from nova import monkey_patch
-    monkey_patch.patch(backend='threading')
+    releases.set_up_concurrency()
     try:
         _configure(sys.argv)
         return recover(cfg.CONF.command)

@@ -28,6 +28,7 @@ from oslo_upgradecheck import upgradecheck
 from cell0_rebuild import activation
 from cell0_rebuild.cmd import manage
 from cell0_rebuild import exceptions
+from cell0_rebuild import releases
 
 
 class Checks(upgradecheck.UpgradeCommands):
@@ -160,8 +161,7 @@ class Commands(Checks):
 
 def main() -> int:
     """Parse the command line and run the checks."""
-    from nova import monkey_patch
-    monkey_patch.patch(backend='threading')
+    releases.set_up_concurrency()
     from nova import config
     import nova.conf  # noqa: F401  registers the options of Nova
     from oslo_log import log

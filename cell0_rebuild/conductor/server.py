@@ -19,11 +19,11 @@ import typing as ty
 import futurist
 from nova.objects import base as objects_base
 from nova import rpc
-from nova import utils
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
+from cell0_rebuild import releases
 from cell0_rebuild import rpcapi
 
 LOG = logging.getLogger(__name__)
@@ -86,7 +86,6 @@ def stop(
 
 
 def _executor(size: int) -> ty.Any:
-    threading = getattr(utils, 'concurrency_mode_threading', lambda: False)
-    if threading():
+    if releases.runs_with_threads():
         return futurist.ThreadPoolExecutor(max_workers=size)
     return futurist.GreenThreadPoolExecutor(max_workers=size)

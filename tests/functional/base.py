@@ -21,9 +21,10 @@ from nova.tests.functional import integrated_helpers
 
 from cell0_rebuild import fixture
 from tests.functional import databases
+from tests import releases
 
-ADDED = '2.105'
-STOCK = '2.104'
+ADDED = releases.ADDED
+STOCK = releases.STOCK
 PUBLIC_KEY = (
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIHyTfUtFlEXdMOhLCxxDz0pZpQ8ek1bjWxk'
     'Ti1vT3pG nobody')

@@ -65,7 +65,7 @@ class QuotaTestCase(base.FunctionalTestCase):
 
     def be_an_operator(self):
         self.api = base.api_client.TestOpenStackClient(
-            'admin', self.api_fixture.base_url,
+            'admin', self.api.base_url,
             project_id=uuidsentinel.operators, roles=['admin'])
         self.assertNotEqual(self.server['user_id'], self.api.auth_user)
 

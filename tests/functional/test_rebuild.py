@@ -154,7 +154,7 @@ class RebuildTest(base.FunctionalTestCase):
         server = self.bury()
         self._start_compute('host1')
         owner, self.api = self.api, base.api_client.TestOpenStackClient(
-            'admin', self.api_fixture.base_url,
+            'admin', self.api.base_url,
             project_id=uuidsentinel.operators, roles=['admin'])
         self.rebuild(server)
         self.api = owner
@@ -217,8 +217,7 @@ class RebuildAgainTest(base.FunctionalTestCase):
         def over(*args, **kwargs):
             raise exception.TooManyInstances(
                 overs='instances', req=1, used=10, allowed=10)
-        self.stub_out('nova.conductor.manager.ComputeTaskManager.'
-                      '_recheck_quota', over)
+        self.stub_out('nova.compute.utils.check_num_instances_quota', over)
         self.rebuild(server)
         again = self.buried_again(server)
         self.assertIn('Quota exceeded', again['fault']['message'])

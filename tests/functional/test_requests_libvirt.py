@@ -139,7 +139,7 @@ class VtpmTest(_LibvirtTestCase):
     def operator(self):
         """Return the client of an administrator from another project."""
         api = api_client.TestOpenStackClient(
-            'admin', self.api_fixture.base_url,
+            'admin', self.api.base_url,
             project_id=uuidsentinel.operators, roles=['admin'])
         api.microversion = base.STOCK
         return api

@@ -89,7 +89,7 @@ class VolumesTest(base.FunctionalTestCase):
             uuid=self.glance.image1['id'], source_type='image',
             volume_size=1)
         admin = base.api_client.TestOpenStackClient(
-            'admin', self.api_fixture.base_url,
+            'admin', self.api.base_url,
             project_id=uuidsentinel.operators, roles=['admin'])
         self.api = admin
         error = self.assert_refused(409, server)

@@ -43,13 +43,21 @@ def is_wrapped(target):
     import wrapt
     importlib.import_module(target.module)
     owner, attribute = target.owner()
-    return isinstance(vars(owner)[attribute], wrapt.BaseObjectProxy)
+    return isinstance(
+        vars(owner).get(attribute), wrapt.FunctionWrapper)
+
+
+def is_eventlet():
+    """Tell whether the process is patched for eventlet."""
+    if 'eventlet' not in sys.modules:
+        return False
+    from eventlet import patcher
+    return patcher.is_monkey_patched('socket')
 
 
 def write(path, **more):
     """Write the report."""
     from nova.api.openstack.compute import versions
-    from nova import monkey_patch
     from nova import objects
     from nova.objects import base
     registered = base.NovaObjectRegistry.obj_classes()['RequestSpec']
@@ -59,7 +67,7 @@ def write(path, **more):
         'classes': [cls.__module__ for cls in (
             objects.RequestSpec, *registered)],
         'microversion': versions.VERSIONS['v2.1']['version'],
-        'eventlet': monkey_patch.is_patched(),
+        'eventlet': is_eventlet(),
         **more,
     }
     with open(path, 'w') as file:
@@ -90,9 +98,15 @@ def answers():
         return False
 
 
+def scripts():
+    """Return the console scripts of Nova."""
+    return [found for found in metadata.distribution('nova').entry_points
+            if found.group == 'console_scripts']
+
+
 def run_script(path, program):
     """Run a console script as it runs itself."""
-    script, = metadata.entry_points(group='console_scripts', name=program)
+    script, = (found for found in scripts() if found.name == program)
     main = script.load()
     from nova import service
 
@@ -115,8 +129,10 @@ def main(path, program, *arguments):
     del sys.path[0]  # the folder of this file
     sys.argv = [os.path.join(os.path.dirname(sys.executable), program),
                 *arguments]
-    if program.startswith('nova.wsgi.'):
-        importlib.import_module(program)
+    if program.startswith('nova.'):
+        module = importlib.import_module(program)
+        if not hasattr(module, 'application'):
+            module.init_application()
         stop(path)
     run_script(path, program)
 

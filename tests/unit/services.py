@@ -114,10 +114,12 @@ class Nova(fixtures.Fixture):
 
     def load(self, module):
         """Import a WSGI application as a web server does."""
-        return self._run(sys.executable, '-c', f'import {module}')
+        return self._run(
+            sys.executable, '-c', f'import {module} as module\n'
+            f'vars(module).get("application") or module.init_application()')
 
     def _config_file(self, program):
-        if program.startswith('nova.wsgi.'):
+        if program.startswith('nova.'):
             return []
         return ['--config-file', self.folder / 'nova.conf']
 

@@ -122,7 +122,8 @@ class TestCase(test.NoDBTestCase):
         sent = []
 
         def note(connection, cursor, statement, *args):
-            if statement != 'BEGIN':
+            # Older releases try the connection first.
+            if statement not in ('BEGIN', 'SELECT 1'):
                 sent.append(statement)
 
         engine = api_db_api.get_engine()

@@ -27,6 +27,7 @@ import testtools
 from cell0_rebuild import activation
 from cell0_rebuild import conf as options
 from cell0_rebuild import exceptions
+from tests import releases
 from tests.unit import throwaway
 
 BROKEN = 'raise RuntimeError("the module is broken")'
@@ -118,22 +119,22 @@ class CheckNovaTest(testtools.TestCase):
     def test_the_installed_nova_is_tested(self):
         activation.check_nova(configured())
 
-    @ddt.data('34.0.0.0rc1', '34.0.0', '34.0.1.dev7', '34.2.1')
+    @ddt.data('26.0.0.0rc1', '26.2.2', '30.0.0', '34.0.1.dev7', '34.2.1')
     def test_a_release_in_the_range_is_accepted(self, version):
         self.version(version)
         activation.check_nova(configured())
 
-    @ddt.data('33.9.9', '34.0.0.0b1', '35.0.0', '35.0.0.0rc1', '35.1.0.dev2')
+    @ddt.data('25.9.9', '26.0.0.0b1', '35.0.0', '35.0.0.0rc1', '35.1.0.dev2')
     def test_a_release_outside_is_refused(self, version):
         self.version(version)
         error = self.assertRaises(
             exceptions.PatchMismatch, activation.check_nova, configured())
         self.assertEqual(
-            f'Nova {version} is outside the tested range >=34.0.0.0rc1,<35; '
+            f'Nova {version} is outside the tested range >=26.0.0.0rc1,<35; '
             f'set [cell0_rebuild] allow_untested_nova to patch it all the '
             f'same', str(error))
 
-    @ddt.data('33.9.9', '35.0.0')
+    @ddt.data('25.9.9', '35.0.0')
     def test_a_release_outside_is_accepted_if_it_is_allowed(self, version):
         self.version(version)
         activation.check_nova(configured(allow_untested_nova=True))
@@ -142,18 +143,18 @@ class CheckNovaTest(testtools.TestCase):
 @ddt.ddt
 class CheckMicroversionTest(testtools.TestCase):
 
-    @ddt.data('2.999', '2.105', '3.1', '2.0', '1.1', 'abc', 'latest', '2',
-              '2.1.1', '02.1', '2.01', '')
+    @ddt.data('2.999', releases.ADDED, '3.1', '2.0', '1.1', 'abc', 'latest',
+              '2', '2.1.1', '02.1', '2.01', '')
     def test_a_number_that_nova_does_not_have_is_refused(self, number):
         error = self.assertRaises(
             exceptions.PatchMismatch, activation.check_microversion,
             configured(api_microversion=number))
         self.assertEqual(
             f'[cell0_rebuild] api_microversion = {number} is not a '
-            f'microversion of this Nova, which has 2.1 to 2.104; leave the '
-            f'option unset to add one', str(error))
+            f'microversion of this Nova, which has 2.1 to {releases.STOCK}; '
+            f'leave the option unset to add one', str(error))
 
-    @ddt.data('2.1', '2.10', '2.93', '2.104')
+    @ddt.data('2.1', '2.10', '2.93', releases.STOCK)
     def test_a_number_that_nova_has_is_accepted(self, number):
         activation.check_microversion(configured(api_microversion=number))
 
@@ -197,9 +198,9 @@ class ServiceOfTest(testtools.TestCase):
         self.assertEqual('nova-manage', self.service(
             '/site-packages/nova/cmd/manage.py', main='nova.cmd.manage'))
 
-    def test_the_api_is_known_by_its_wsgi_module(self):
-        self.assertEqual('nova-api', self.service(
-            'uwsgi', modules=['nova.wsgi.osapi_compute']))
+    @ddt.data('nova.wsgi.osapi_compute', 'nova.api.openstack.compute.wsgi')
+    def test_the_api_is_known_by_its_wsgi_module(self, module):
+        self.assertEqual('nova-api', self.service('uwsgi', modules=[module]))
 
     @ddt.data('nova-api', 'nova-api-wsgi', 'nova-api-os-compute')
     def test_the_api_is_known_by_its_script(self, program):
@@ -216,10 +217,13 @@ class ServiceOfTest(testtools.TestCase):
             'uwsgi', 'nova-api-os-compute',
             modules=['nova.wsgi.metadata', 'nova.wsgi.osapi_compute']))
 
-    @ddt.data('uwsgi', 'nova-api')
-    def test_the_metadata_api_is_left_alone(self, program):
+    @ddt.data(('uwsgi', 'nova.wsgi.metadata'),
+              ('uwsgi', 'nova.api.metadata.wsgi'),
+              ('nova-api', 'nova.wsgi.metadata'))
+    @ddt.unpack
+    def test_the_metadata_api_is_left_alone(self, program, module):
         self.assertIsNone(self.service(
-            program, 'nova-api-metadata', modules=['nova.wsgi.metadata']))
+            program, 'nova-api-metadata', modules=[module]))
 
     @ddt.data('nova-compute', 'nova-scheduler', 'nova-novncproxy',
               'nova-status', 'nova-api-metadata', 'neutron-server', 'python')
@@ -363,8 +367,8 @@ class ActivateTest(throwaway.TestCase):
 
     def test_an_untested_nova_ends_the_process(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.activation.TESTED_NOVA', '<34'))
-        self.assertIn('is outside the tested range <34', self.refused())
+            'cell0_rebuild.activation.TESTED_NOVA', '<26'))
+        self.assertIn('is outside the tested range <26', self.refused())
 
     @ddt.data(('answer_timeout', 'soon'), ('answer_timeout', '0'),
               ('personality_files', 'keep'), ('on_mismatch', 'shrug'),

@@ -19,6 +19,7 @@ from nova.objects import fields as nova_fields
 from oslo_serialization import jsonutils
 
 from cell0_rebuild import objects as ours
+from tests import releases
 from tests.unit import specs
 from tests.unit.specs import NETWORKS
 from tests.unit.specs import plain
@@ -124,6 +125,7 @@ class KeepTest(specs.TestCase):
             'gone': ours.Kept(None), uuid: ours.Kept(None)})
         self.assertEqual(ours.Kept(None), self.load(uuid).kept)
 
+    @releases.needs('get_by_instance_uuids')
     def test_specs_that_are_loaded_together_know_what_is_kept(self):
         uuids = [self.create(), self.create()]
         self.keep(uuids[0], specs.some_networks())

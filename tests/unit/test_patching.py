@@ -314,3 +314,51 @@ class ItemPatchTest(throwaway.TestCase):
 def tell(wrapped, instance, args, kwargs):
     """A wrapper that returns what it is given."""
     return instance, args, kwargs
+
+
+class FormsTest(throwaway.TestCase):
+
+    OLDER = patching.Form(
+        '26', name='Owner.method', signature='self, a, b=1')
+    OTHER = patching.Form('27', name='Owner.method', signature='self, b')
+
+    def target(self, module, *others, absent=None):
+        """Return a target that the throw-away module has by another name."""
+        return patching.Target(
+            module, 'Owner.newer', 'self, a', 'for a test', others, absent)
+
+    def test_a_target_with_an_older_name_in_the_source_is_no_problem(self):
+        self.assertIsNone(self.target(
+            self.modules.write(), self.OTHER, self.OLDER).problem())
+
+    def test_a_target_with_an_older_name_when_imported_is_no_problem(self):
+        self.assertIsNone(self.target(
+            self.modules.load().__name__, self.OTHER, self.OLDER).problem())
+
+    def test_a_signature_of_no_release_is_a_problem(self):
+        module = self.modules.write()
+        self.assertEqual(
+            f'{module}:Owner.method has the signature (self, a, b=1) where '
+            f'(self, b) or (self, a) was tested', self.target(
+                module, self.OTHER,
+                patching.Form('28', name='Owner.method')).problem())
+
+    def test_a_target_without_any_of_its_names_is_a_problem(self):
+        module = self.modules.write()
+        self.assertEqual(
+            f'{module}:Owner.newer does not exist', self.target(
+                module, patching.Form('26', name='Owner.older')).problem())
+
+    def test_a_target_that_tested_releases_lack_is_no_problem(self):
+        self.assertIsNone(
+            self.target(self.modules.write(), absent='26').problem())
+
+    def test_a_target_is_patched_by_its_older_name(self):
+        module = self.modules.load()
+        patched = patching.Patch(
+            self.target(module.__name__, self.OLDER),
+            'tests.unit.throwaway:ours')
+        patched.apply()
+        self.assert_patched(module, 'Owner.method')
+        patched.undo()
+        self.assert_original(module, 'Owner.method')

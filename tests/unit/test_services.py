@@ -16,10 +16,8 @@ import ddt
 import testtools
 
 from cell0_rebuild import internals
+from tests import releases
 from tests.unit import services
-
-ADDED = '2.105'
-STOCK = '2.104'
 
 OURS = ['cell0_rebuild.objects'] * 2
 NOVAS = ['nova.objects.request_spec'] * 2
@@ -31,9 +29,6 @@ IN_CONDUCTOR = sorted(map(str, (
     internals.SERVICE_START, internals.SERVICE_STOP,
     internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0,
     internals.ACTION_START)))
-
-API = 'nova.wsgi.osapi_compute'
-METADATA = 'nova.wsgi.metadata'
 
 # How Nova is told which concurrency to use. It looks at its configuration
 # early, before it is ready for more, unless the environment says it.
@@ -57,8 +52,24 @@ class _TestCase(testtools.TestCase):
         """Check that a service came up, and what was patched in it."""
         self.assertEqual(0, ended.code, ended.output)
         self.assertEqual(
-            {'wrapped': [], 'classes': NOVAS, 'microversion': STOCK,
-             'eventlet': False, **expected}, ended.report)
+            {'wrapped': [], 'classes': NOVAS, 'microversion': releases.STOCK,
+             'eventlet': ended.report['eventlet'], **expected},
+            ended.report)
+
+    def by_file(self, concurrency):
+        """Tell Nova its concurrency in nova.conf."""
+        if releases.has('concurrency_backend'):
+            self.nova.configure(BY_FILE[concurrency])
+        elif concurrency == 'threading':
+            self.skipTest(releases.LACKS['concurrency_backend'])
+        else:
+            self.by_environment(concurrency)
+
+    def by_environment(self, concurrency):
+        """Tell Nova its concurrency in the environment."""
+        if concurrency == 'threading' and not releases.has('threads'):
+            self.skipTest(releases.LACKS['threads'])
+        self.nova.environment |= BY_ENVIRONMENT[concurrency]
 
     def assert_refuses(self, ended, target):
         """Check that a service ended and said why."""
@@ -83,7 +94,7 @@ class EnabledTest(_TestCase):
 
     @ddt.data('threading', 'eventlet')
     def test_a_conductor_has_its_patches_and_listens(self, concurrency):
-        self.nova.configure(BY_FILE[concurrency])
+        self.by_file(concurrency)
         self.assert_runs(
             self.nova.probe('nova-conductor'),
             wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
@@ -93,7 +104,7 @@ class EnabledTest(_TestCase):
     def test_a_conductor_that_is_told_its_concurrency_does_as_well(
         self, concurrency
     ):
-        self.nova.environment |= BY_ENVIRONMENT[concurrency]
+        self.by_environment(concurrency)
         self.assert_runs(
             self.nova.probe('nova-conductor'),
             wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
@@ -112,42 +123,42 @@ class EnabledTest(_TestCase):
 
     @ddt.data('threading', 'eventlet')
     def test_a_scheduler_is_left_alone(self, concurrency):
-        self.nova.configure(BY_FILE[concurrency])
+        self.by_file(concurrency)
         self.assert_runs(self.nova.probe('nova-scheduler'),
                          eventlet=concurrency == 'eventlet')
 
     @ddt.data('threading', 'eventlet')
     def test_a_compute_is_left_alone(self, concurrency):
-        self.nova.configure(BY_FILE[concurrency])
+        self.by_file(concurrency)
         self.assert_runs(self.nova.probe('nova-compute'),
                          eventlet=concurrency == 'eventlet')
 
     @ddt.data('threading', 'eventlet')
     def test_the_management_command_has_only_our_spec(self, concurrency):
-        self.nova.configure(BY_FILE[concurrency])
+        self.by_file(concurrency)
         self.assert_runs(
             self.nova.probe('nova-manage', 'cell_v2', 'list_cells'),
             classes=OURS, eventlet=concurrency == 'eventlet')
 
     def test_https_and_request_ids_broke_where_eventlet_came_second(self):
         # Nova warns of modules that were imported before it was patched.
-        self.nova.configure(BY_FILE['eventlet'])
+        self.by_file('eventlet')
         ended = self.nova.probe('nova-manage', 'cell_v2', 'list_cells')
         self.assertTrue(ended.report['eventlet'])
         self.assertNotIn('monkey patching issues', ended.output)
 
     @ddt.data('threading', 'eventlet')
     def test_the_api_has_its_patches_and_shows_its_number(self, concurrency):
-        self.nova.environment |= BY_ENVIRONMENT[concurrency]
+        self.by_environment(concurrency)
         self.assert_runs(
-            self.nova.probe(API), wrapped=IN_API,
-            classes=OURS, microversion=ADDED,
+            self.nova.probe(releases.API), wrapped=IN_API,
+            classes=OURS, microversion=releases.ADDED,
             eventlet=concurrency == 'eventlet')
 
     @ddt.data('threading', 'eventlet')
     def test_the_metadata_api_is_left_alone(self, concurrency):
-        self.nova.environment |= BY_ENVIRONMENT[concurrency]
-        self.assert_runs(self.nova.probe(METADATA),
+        self.by_environment(concurrency)
+        self.assert_runs(self.nova.probe(releases.METADATA),
                          eventlet=concurrency == 'eventlet')
 
 
@@ -187,12 +198,12 @@ class MismatchTest(_TestCase):
 
     def test_the_api_refuses_to_start(self):
         said = self.deceive('REBUILD')
-        self.assert_refuses(self.nova.load(API), said)
+        self.assert_refuses(self.nova.load(releases.API), said)
 
     def test_the_api_runs_as_nova_if_so_chosen(self):
         said = self.deceive('REBUILD')
         self.run_as_nova()
-        ended = self.nova.probe(API)
+        ended = self.nova.probe(releases.API)
         self.assert_runs(ended)
         self.assert_warns(ended, said)
 
@@ -215,7 +226,7 @@ class NotEnabledTest(_TestCase):
         self.assert_runs(self.nova.probe('nova-conductor'), answers=False)
 
     def test_nothing_is_patched_in_the_api(self):
-        self.assert_runs(self.nova.probe(API))
+        self.assert_runs(self.nova.probe(releases.API))
 
     def test_nothing_is_patched_in_the_management_command(self):
         self.assert_runs(

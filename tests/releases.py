@@ -1,0 +1,67 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the Nova that the tests run on has; its releases differ."""
+
+from importlib import metadata
+import unittest
+
+from nova.api.openstack import api_version_request
+
+from cell0_rebuild import signatures
+
+RELEASE = int(metadata.version('nova').split('.')[0])
+
+# The highest microversion by release, as the documentation has it.
+DOCUMENTED = {
+    26: '2.93', 27: '2.95', 28: '2.95', 29: '2.96', 30: '2.96', 31: '2.100',
+    32: '2.100', 33: '2.103', 34: '2.104'}
+
+# The highest microversion of Nova's own, and the one that we add.
+STOCK = api_version_request.max_api_version().get_string()
+ADDED = f'2.{int(STOCK.split(".")[1]) + 1}'
+
+# The module that a web server loads to serve the API, and the metadata API.
+API, METADATA = (
+    ('nova.wsgi.osapi_compute', 'nova.wsgi.metadata')
+    if signatures.locate('nova.wsgi.osapi_compute')
+    else ('nova.api.openstack.compute.wsgi', 'nova.api.metadata.wsgi'))
+
+# What some releases lack, and the reason in the report of a skipped test.
+LACKS = {
+    'concurrency_backend':
+        'Nova 26 to 33 have no option concurrency_backend',
+    'get_by_instance_uuids':
+        'Nova 26 to 28 load no RequestSpecs together',
+    'threads':
+        'the conductor of Nova 26 to 32 runs under eventlet only',
+}
+
+_FOUND = {
+    'concurrency_backend': lambda: signatures.read(
+        'nova.monkey_patch', '_get_concurrency_from_config') is not None,
+    'get_by_instance_uuids': lambda: signatures.read(
+        'nova.objects.request_spec', 'RequestSpec.get_by_instance_uuids')
+        is not None,
+    'threads': lambda: 'backend' in (signatures.read(
+        'nova.monkey_patch', 'patch') or ''),
+}
+
+
+def has(feature):
+    """Tell whether this Nova has what some releases lack."""
+    return _FOUND[feature]()
+
+
+def needs(feature):
+    """Return a decorator of a test that needs what some releases lack."""
+    return unittest.skipUnless(has(feature), LACKS[feature])
