@@ -323,8 +323,11 @@ class PatchSet:
 
         :raises PatchMismatch: with a sentence for each that does not match.
         """
-        problems = [problem for change in self.changes
-                    if (problem := change.problem())]
+        try:
+            problems = [problem for change in self.changes
+                        if (problem := change.problem())]
+        finally:
+            signatures.forget()
         if problems:
             raise exceptions.PatchMismatch(problems)
 

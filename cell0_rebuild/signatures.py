@@ -19,6 +19,7 @@ Both readings give the same text, without annotations, for example
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.machinery
 import inspect
 import pathlib
@@ -60,7 +61,7 @@ def read(module: str, name: str) -> str | None:
     path = locate(module)
     if path is None:
         return None
-    body: list[ast.stmt] = ast.parse(path.read_bytes()).body
+    body = _parsed(path)
     *owners, function = name.split('.')
     for owner in owners:
         found = _find(body, owner, ast.ClassDef)
@@ -69,6 +70,18 @@ def read(module: str, name: str) -> str | None:
         body = found.body
     node = _find(body, function, ast.FunctionDef)
     return None if node is None else _render_node(node)
+
+
+# Those of one module come one after the other, and the tree of a large one
+# takes half a second to make and more memory than is good to keep.
+@functools.lru_cache(maxsize=1)
+def _parsed(path: pathlib.Path) -> list[ast.stmt]:
+    return ast.parse(path.read_bytes()).body
+
+
+def forget() -> None:
+    """Forget the module that was read last."""
+    _parsed.cache_clear()
 
 
 _Node = ty.TypeVar('_Node', ast.ClassDef, ast.FunctionDef)

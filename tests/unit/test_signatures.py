@@ -12,10 +12,12 @@
 
 """The two readings of a signature."""
 
+import ast
 import functools
 import importlib
 import subprocess
 import sys
+from unittest import mock
 
 import ddt
 import testtools
@@ -178,6 +180,15 @@ class ReadTest(testtools.TestCase):
     ):
         module = self.modules.write(SOURCE)
         self.assertIsNone(signatures.read(module, name))
+
+    def test_a_module_is_parsed_once_for_all_its_functions(self):
+        module = self.modules.write(SOURCE)
+        self.addCleanup(signatures.forget)
+        with mock.patch.object(
+                signatures.ast, 'parse', wraps=ast.parse) as parse:
+            for name in EXPECTED:
+                signatures.read(module, name)
+        self.assertEqual(1, parse.call_count)
 
     def test_a_missing_module_is_absent(self):
         self.assertIsNone(signatures.read('no_such_module', 'plain'))
