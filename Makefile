@@ -6,7 +6,7 @@ ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
 	faults races integration test-faults test-races nova-tests tempest fuzz \
-	cover check docs clean cloud-environment cloud cloud-down e2e
+	cover bench check docs clean cloud-environment cloud cloud-down e2e
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -27,6 +27,7 @@ help:
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
+	@echo "make bench        what a rebuild costs, with tables and plots"
 	@echo "make check        lint, types, documentation and release notes"
 	@echo "make docs         build the documentation, in doc/build/html"
 	@echo "make clean        remove what these made"
@@ -82,6 +83,9 @@ fuzz: environment
 
 cover: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/cover.sh $(ARGS)
+
+bench: environment system-packages
+	@$(VENV)/bin/python -W ignore tools/bench $(ARGS)
 
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh

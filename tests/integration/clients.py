@@ -23,7 +23,7 @@ class Client:
     """Asks nova-api as an administrator of one project."""
 
     def __init__(self, url):
-        self._url = f'{url}/v2.1'
+        self.url = url
         self._session = requests.Session()
         self._session.trust_env = False
         # What Keystone's middleware would put there.
@@ -34,7 +34,7 @@ class Client:
     def ask(self, method, path, body=None, microversion=STOCK):
         """Return the answer to a request, whatever it is."""
         return self._session.request(
-            method, self._url + path, json=body, timeout=60, headers={
+            method, f'{self.url}/v2.1{path}', json=body, timeout=60, headers={
                 'OpenStack-API-Version': f'compute {microversion}'})
 
     def get(self, path):

@@ -137,14 +137,18 @@ class Cloud(fixtures.Fixture):
         :param changes: to the configuration file.
         :returns: its exit code, and what it has printed and logged.
         """
+        process = self.start_command(name, *arguments, changes=changes)
+        return process.code(), process.output
+
+    def start_command(self, name, *arguments, changes=()):
+        """Start a command of the package and return its process."""
         self._commands += 1
         conf = self._settings.write_nova(
             f'command-{self._commands}', self._cell1, settings.ENABLED,
             *changes)
-        process = self._programs.start(
+        return self._programs.start(
             f'{name}-{self._commands}', 'python', '-W', 'ignore', '-m',
             f'cell0_rebuild.cmd.{name}', '--config-file', conf, *arguments)
-        return process.code(), process.output
 
     def output_of(self, name):
         """Return what a process has printed and logged."""
@@ -160,10 +164,10 @@ class Cloud(fixtures.Fixture):
             self.add_host('host')
         self._set_computes('enabled')
 
-    def add_host(self, name):
+    def add_host(self, name, *changes):
         """Start a nova-compute, as an operator adds one."""
         self._computes[name] = self._start_service(
-            'nova-compute', name, settings.ENABLED)
+            'nova-compute', name, settings.ENABLED, *changes)
         self._wait_for_consumer(name, 'compute')
         self._manage('cell_v2', 'discover_hosts')
 
@@ -190,9 +194,17 @@ class Cloud(fixtures.Fixture):
         finally:
             process.kill()
 
+    def groups(self):
+        """Return the names of the processes by their process group."""
+        return self._programs.groups()
+
+    def connect(self):
+        """Return a connection to the databases."""
+        return self._database.connect()
+
     def dump(self):
         """Return all that is in the databases."""
-        with self._database.connect() as connection:
+        with self.connect() as connection:
             return dump.Dump(connection, DATABASES)
 
     def allocations(self, server_id):

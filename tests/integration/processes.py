@@ -131,6 +131,11 @@ class Process:
         return self._popen.poll() is not None
 
     @property
+    def pid(self):
+        """Its ID, which is that of its process group, too."""
+        return self._popen.pid
+
+    @property
     def output(self):
         """All that it has printed and logged."""
         return self._log.read_text(errors='replace')
@@ -212,6 +217,11 @@ class Processes:
                 MARK: self._folder, **environment}))
         self._started.append(process)
         return process.start()
+
+    def groups(self):
+        """Return the names of those that run by their process group."""
+        return {process.pid: process.name for process in self._started
+                if not process.ended}
 
     def end(self):
         """Kill whatever still runs; doing it again is harmless."""

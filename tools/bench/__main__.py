@@ -1,0 +1,146 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Measure what the package costs.
+
+Usage: python tools/bench [PART ...] [--rounds N] [--servers N] [--show]
+                          [--write-docs]
+
+The parts are counts, blobs, cells, startup, times, scale and bulk; without
+any of them, all. --show shows what they found the last time. --write-docs
+writes the tables, the plots and results.json into the documentation.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+
+from rich import console  # noqa: E402
+
+import tables  # noqa: E402
+import tabling  # noqa: E402
+
+DOCS = ROOT / 'doc/source/admin/performance'
+STATE = ROOT / '.state/bench'
+OUT = console.Console(soft_wrap=True)
+
+
+def _embedded(function):
+    def measure(options):
+        import embedded
+        return getattr(embedded, function)()
+    return measure
+
+
+def _times(options):
+    import pairs
+    return pairs.measure(options.rounds)
+
+
+def _scale(options):
+    import scale
+    return scale.measure(options.rounds)
+
+
+def _bulk(options):
+    import bulk
+    return bulk.measure(options.servers, 4)
+
+
+def _startup(options):
+    import startup
+    return startup.measure(options.rounds)
+
+
+PARTS = {
+    'counts': _embedded('count'), 'blobs': _embedded('measure_blobs'),
+    'cells': _embedded('count_cells'), 'startup': _startup, 'times': _times,
+    'scale': _scale, 'bulk': _bulk,
+}
+
+
+def run(part, options):
+    """Measure a part in a process of its own and return its results."""
+    path = STATE / f'{part}.json'
+    if not options.show:
+        with (STATE / f'{part}.log').open('w') as log:
+            subprocess.run(
+                [sys.executable, '-W', 'ignore', __file__, part, '--into',
+                 str(path), '--rounds', str(options.rounds), '--servers',
+                 str(options.servers)], cwd=ROOT, stdout=log, stderr=log,
+                check=True)
+    return json.loads(path.read_text())
+
+
+def main():
+    """Measure, show and perhaps write the documentation."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('parts', nargs='*', metavar='PART')
+    parser.add_argument('--rounds', type=int, default=20)
+    parser.add_argument('--servers', type=int, default=500,
+                        help='of each kind and number of clients in bulk')
+    parser.add_argument('--show', action='store_true',
+                        help='show the last results again')
+    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--into', type=pathlib.Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f'no such part: {", ".join(unknown)}')
+    STATE.mkdir(parents=True, exist_ok=True)
+    if options.into:
+        [part] = options.parts
+        options.into.write_text(json.dumps(_measure(part, options)))
+        return
+    results = {}
+    for part in options.parts or PARTS:
+        results[part] = run(part, options)
+        for table in tabling.OF[part]:
+            header, *rows = table(results[part]['found'])
+            OUT.print(f'\n{table.__doc__}', style='bold')
+            tables.show(OUT, header, rows)
+            if options.write_docs:
+                DOCS.mkdir(exist_ok=True)
+                (DOCS / f'{table.__name__}-table.rst').write_text(
+                    tables.text('tools/bench', header, rows))
+    if options.write_docs:
+        _write(results)
+
+
+def _measure(part, options):
+    """Measure a part, and tell what else the machine had to do."""
+    busy = [os.getloadavg()[0]]
+    found = PARTS[part](options)
+    busy.append(os.getloadavg()[0])
+    return {'processors': os.cpu_count(), 'load': busy, 'found': found}
+
+
+def _write(results):
+    path = DOCS / 'results.json'
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**known, **results}) + '\n')
+    # It is in no environment that a test needs.
+    subprocess.run(
+        [str(pathlib.Path(sys.executable).parent / 'uv'), 'run', '--quiet',
+         '--no-project', '--with-requirements',
+         str(ROOT / 'bench-requirements.txt'), 'python',
+         str(ROOT / 'tools/bench/plots.py'), str(path), str(DOCS)],
+        check=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,86 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Many servers at once, by some clients: rebuilds against creates."""
+
+import concurrent.futures
+import queue
+import time
+
+import real
+
+from tests.integration import clients
+
+CLIENTS = (1, 8, 32)
+
+
+def measure(servers, parts, numbers=CLIENTS):
+    """Return what was measured with some clients, by their number.
+
+    :param servers: of each kind and number of clients.
+    :param parts: that they are done in, in turn with those of the other kind.
+    """
+    found = {}
+    with real.Cloud() as cloud:
+        for number in numbers:
+            found[number] = {'create': [], 'rebuild': []}
+            for part in range(parts):
+                kinds = ['create', 'rebuild']
+                for kind in kinds if part % 2 else kinds[::-1]:
+                    found[number][kind].append(
+                        _measure(cloud, kind, number, servers // parts))
+    return found
+
+
+def _measure(cloud, kind, number, count):
+    waiting = queue.SimpleQueue()
+    buried = cloud.bury(count) if kind == 'rebuild' else [None] * count
+    cloud.fixture.open_host()
+    for server in buried:
+        waiting.put(server)
+    before, began = cloud.usage(), time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(number) as executor:
+        done = [future.result() for future in [
+            executor.submit(_client, cloud, kind, waiting)
+            for _ in range(number)]]
+    answered = time.perf_counter() - began
+    servers = [server for client in done for server, _ in client]
+    failed = [server for server in servers if server is None]
+    servers = [server for server in servers if server is not None]
+    cloud.wait_until_active(*servers)
+    active = time.perf_counter() - began
+    if kind == 'rebuild':
+        cloud.wait_until_clear(*servers)
+    cpu = real.spent(before, cloud.usage())
+    cloud.remove(*servers)
+    return {
+        'servers': count, 'failed': len(failed), 'answered': answered,
+        'active': active, 'cpu': cpu,
+        'waits': [seconds for client in done for _, seconds in client]}
+
+
+def _client(cloud, kind, waiting):
+    """Do what is waiting; return [(server, seconds)] of what was done."""
+    api = clients.Client(cloud.api.url)
+    done = []
+    while True:
+        try:
+            server = waiting.get_nowait()
+        except queue.Empty:
+            return done
+        began = time.perf_counter()
+        try:
+            server = (cloud.create(api) if kind == 'create'
+                      else cloud.rebuild(server, api))
+        except Exception:
+            server = None
+        done.append((server, time.perf_counter() - began))

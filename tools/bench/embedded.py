@@ -1,0 +1,134 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is counted on a whole Nova in this process.
+
+Counts are the same in every run, so one run tells all.
+"""
+
+import base64
+import json
+import os
+import typing
+import unittest
+
+os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', '1')
+os.environ['OS_TEST_TIMEOUT'] = '0'
+
+# Before anything of Nova: it decides which kind of threads there are.
+from tests.functional import base  # noqa: E402
+from tests.functional import costs  # noqa: E402
+
+from nova import context as nova_context  # noqa: E402
+from nova.db.api import api as api_db_api  # noqa: E402
+from nova.db.api import models  # noqa: E402
+
+from cell0_rebuild import objects as our_objects  # noqa: E402
+
+CELLS = (1, 2, 8)
+NETWORKS = (1, 4, 16)
+FILE = 1000
+
+
+def count():
+    """Return what requests cost, stock and enabled, by service and kind."""
+    found = {}
+    for method in ('scenario', 'list_many'):
+        stock, enabled = costs.run(method)
+        for name, case in (('stock', stock), ('enabled', enabled)):
+            for step, counts in case.services.items():
+                found.setdefault(step, {})[name] = _by_service(counts)
+    del found['warm-up']
+    return found
+
+
+def _by_service(counts):
+    found = {}
+    for (service, kind), count in counts.items():
+        found.setdefault(kind, {})[service] = count
+    return found
+
+
+class _Cells(costs.Enabled):
+    """The scenario in a Nova of some cells."""
+
+
+def count_cells():
+    """Return what a create and a rebuild cost with some cells."""
+    found = {}
+    for cells in CELLS:
+        _Cells.NUMBER_OF_CELLS = cells
+        _run(_Cells('scenario'))
+        found[cells] = {
+            step: _by_service(_Cells.services[step])
+            for step in ('create', costs.REBUILD)}
+    return found
+
+
+def _run(case):
+    result = unittest.TestResult()
+    case.run(result)
+    for _, traceback in (*result.errors, *result.failures):
+        raise AssertionError(traceback[-5000:])
+
+
+class _Blobs(base.FunctionalTestCase):
+    """Buries servers and measures what is kept of them."""
+
+    microversion = '2.37'
+    options: typing.ClassVar = {'personality_files': 'persist'}
+
+    def measure(self):
+        """Measure all of them, before and after a rebuild."""
+        network = {'uuid': self.neutron.network_1['id']}
+        file = {'path': '/etc/motd', 'contents': base64.b64encode(
+            b'x' * FILE).decode()}
+        found = type(self).found = {}
+        for name, networks, files in [
+                *((f'{count} networks', count, []) for count in NETWORKS),
+                (f'1 network, a file of {FILE} bytes', 1, [file])]:
+            server = self.bury(networks=[network] * networks,
+                               personality=files)
+            found[name] = {'buried': _sizes(server['id'])}
+            if networks == 1:
+                self._start_compute(f'host{len(found)}')
+                self.rebuild(server)
+                self.active(server)
+                found[name]['rebuilt'] = _sizes(server['id'])
+                self._stop_computes()
+
+    def _stop_computes(self):
+        for service in self.computes.values():
+            self.admin_api.microversion = '2.53'
+            self.admin_api.put_service(
+                service.service_ref.uuid, {'status': 'disabled'})
+            self.admin_api.microversion = self.microversion
+
+
+def measure_blobs():
+    """Return the bytes that a RequestSpec grows by."""
+    _run(_Blobs('measure'))
+    return _Blobs.found
+
+
+def _sizes(server_id):
+    blob = _blob(nova_context.get_admin_context(), server_id)
+    spec = json.loads(blob)
+    spec.pop(our_objects.SECTION, None)
+    stock = len(json.dumps(spec))
+    return {'stock': stock, 'added': len(blob) - stock}
+
+
+@api_db_api.context_manager.reader
+def _blob(context, server_id):
+    return context.session.query(models.RequestSpec.spec).filter_by(
+        instance_uuid=server_id).scalar()

@@ -1,0 +1,64 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The rebuild against its alternatives: time, in interleaved rounds."""
+
+import random
+import time
+
+import real
+
+WAYS = ('create', 'delete and create', 'rebuild of a launched server',
+        'rebuild of a buried server')
+
+
+def measure(rounds, seed=1):
+    """Return the samples of each way, in seconds.
+
+    A round does each way once, in an order of its own; all have as many
+    servers on the host.
+    """
+    shuffle = random.Random(seed)
+    found = {way: [] for way in WAYS}
+    with real.Cloud() as cloud:
+        buried = cloud.bury(2 * rounds + 2)
+        launched = cloud.create()
+        cloud.wait_until_active(launched)
+        # The first of each fills what the processes remember.
+        for number in range(rounds + 1):
+            ways = list(WAYS)
+            shuffle.shuffle(ways)
+            for way in ways:
+                sample = _measure(cloud, way, buried, launched)
+                if number:
+                    found[way].append(sample)
+    return found
+
+
+def _measure(cloud, way, buried, launched):
+    act = {
+        'create': cloud.create,
+        'delete and create': lambda: cloud.replace(buried.pop()),
+        'rebuild of a launched server':
+            lambda: cloud.rebuild_launched(launched),
+        'rebuild of a buried server': lambda: cloud.rebuild(buried.pop()),
+    }[way]
+    before, began = cloud.usage(), time.perf_counter()
+    server = act()
+    answered = time.perf_counter()
+    cloud.wait_until_active(server)
+    active = time.perf_counter()
+    cloud.wait_until_clear(server)
+    cpu = real.spent(before, cloud.usage())
+    if server != launched:
+        cloud.remove(server)
+    return {'answer': answered - began, 'active': active - began, 'cpu': cpu}

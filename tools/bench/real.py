@@ -1,0 +1,172 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A cloud of real processes, and what is measured on it."""
+
+import collections
+import contextlib
+import os
+import pathlib
+import time
+
+from tests.integration import base
+from tests.integration import cloud as clouds
+from tests.integration import processes
+from tests.integration import standins
+
+# Room for all servers of the benchmark on one host, and no limit on what is
+# done at a time.
+_LARGE = {'DEFAULT': {'compute_driver': 'fake.FakeDriver',
+                      'max_concurrent_builds': '0'}}
+_POLL = 0.005
+_TICK = os.sysconf('SC_CLK_TCK')
+_PAGE = os.sysconf('SC_PAGE_SIZE')
+
+
+class Cloud:
+    """The cloud of the integration tests, with one conductor and one host."""
+
+    def __init__(self):
+        self.fixture = clouds.Cloud()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        self._stack.callback(self.fixture.cleanUp)
+        self.fixture.setUp()
+        self.fixture.conductors(enabled=['conductor'])
+        self.fixture.add_host('compute', _LARGE)
+        self.connection = self._stack.enter_context(self.fixture.connect())
+        self.do = base.Actions(self.fixture)
+        self.api = self.fixture.api
+        return self
+
+    def __exit__(self, *exc):
+        self._stack.close()
+
+    def bury(self, count):
+        """Return the IDs of new buried servers."""
+        found = self.do.bury(count)
+        self.fixture.open_host()
+        return found
+
+    def create(self, api=None):
+        """Ask for a server and return its ID."""
+        return (api or self.api).post('/servers', {'server': {
+            'name': 'server', 'flavorRef': 'small', 'networks': 'none',
+            'imageRef': standins.IMAGE}})['server']['id']
+
+    def rebuild(self, server, api=None):
+        """Ask for the rebuild of a buried server."""
+        answer = (api or self.api).rebuild(server)
+        answer.raise_for_status()
+        return server
+
+    def replace(self, server):
+        """Do what is done today: delete a server and create another."""
+        self.api.delete(f'/servers/{server}')
+        return self.create()
+
+    def rebuild_launched(self, server):
+        """Ask for the rebuild of a launched server."""
+        self.api.post(f'/servers/{server}/action', {'rebuild': {
+            'imageRef': standins.IMAGE}})
+        return server
+
+    def remove(self, *servers):
+        """Delete servers and wait until nothing is left to do for them."""
+        for server in servers:
+            self.api.delete(f'/servers/{server}')
+        self.wait(lambda: not self._rows(servers))
+
+    def wait_until_active(self, *servers):
+        """Wait until servers are ACTIVE, without asking Nova."""
+        self.wait(lambda: [('active', None)] * len(servers) == self._rows(
+            servers))
+
+    def wait_until_clear(self, *servers):
+        """Wait until nothing is kept of servers that were rebuilt."""
+        names = ','.join(['%s'] * len(servers))
+        self.wait(lambda: not self.query(
+            f'SELECT id FROM api.request_specs WHERE instance_uuid IN '
+            f'({names}) AND spec LIKE %s', *servers, '%"cell0_rebuild"%'))
+
+    def wait(self, condition):
+        """Wait until a condition is true."""
+        end = time.monotonic() + 900
+        while not condition():
+            if time.monotonic() > end:
+                raise processes.ProcessError('a server did not get ready')
+            time.sleep(_POLL)
+
+    def query(self, statement, *values):
+        """Return the rows that a statement finds in the databases."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return list(cursor.fetchall())
+
+    def _rows(self, servers):
+        names = ','.join(['%s'] * len(servers))
+        return self.query(
+            f'SELECT vm_state, task_state FROM cell1.instances '
+            f'WHERE deleted = 0 AND uuid IN ({names})', *servers)
+
+    def usage(self):
+        """Return the CPU seconds and memory of the processes, by name."""
+        return usage(self.fixture.groups())
+
+
+def usage(groups):
+    """Return {name: (CPU seconds, MiB)} of process groups.
+
+    :param groups: names by the ID of the group.
+    """
+    found = collections.defaultdict(lambda: [0.0, 0.0])
+    for entry in pathlib.Path('/proc').glob('[0-9]*'):
+        with contextlib.suppress(OSError):
+            fields = (entry / 'stat').read_text().rpartition(')')[2].split()
+            name = groups.get(int(fields[2]))
+            if name is not None:
+                found[name][0] += (int(fields[11]) + int(fields[12])) / _TICK
+                found[name][1] += int(fields[21]) * _PAGE / 2 ** 20
+    return dict(found)
+
+
+def spent(before, after):
+    """Return the CPU seconds between two usages, by name."""
+    return {name: after[name][0] - before.get(name, (0, 0))[0]
+            for name in after}
+
+
+class StatementLog:
+    """Counts the statements that MariaDB is sent."""
+
+    _COUNTED = """
+        SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Query'
+        AND thread_id != CONNECTION_ID()
+        AND CONVERT(argument USING utf8mb4) RLIKE
+            '^[[:space:]]*(SELECT|INSERT|UPDATE|DELETE)'
+        AND CONVERT(argument USING utf8mb4) NOT RLIKE
+            '^SELECT (1|@@)|services'"""
+
+    def __init__(self, cloud):
+        self._cloud = cloud
+
+    def __enter__(self):
+        for statement in ("SET GLOBAL log_output = 'TABLE'",
+                          'TRUNCATE mysql.general_log',
+                          'SET GLOBAL general_log = ON'):
+            self._cloud.query(statement)
+        return self
+
+    def __exit__(self, *exc):
+        self._cloud.query('SET GLOBAL general_log = OFF')
+        [(self.count,)] = self._cloud.query(self._COUNTED)

@@ -1,0 +1,149 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The tables that the results are shown in: a header, then rows."""
+
+import medians
+
+BURIED = 'rebuild of a buried server'
+
+
+def startup(found):
+    """What activation adds to the start of services."""
+    yield ('service', '', 'CPU until it answers, s', 'memory, MiB')
+    for service, kinds in found.items():
+        for kind, samples in kinds.items():
+            yield (service, kind,
+                   medians.spread([sample['cpu'] for sample in samples]),
+                   medians.median([sample['mib'] for sample in samples]))
+
+
+def unaffected(found):
+    """Ordinary requests, enabled against stock."""
+    yield ('request', 'SQL statements', 'RPC messages', 'HTTP requests',
+           'more than stock')
+    for step, kinds in found.items():
+        if 'stock' in kinds:
+            stock, enabled = (
+                {kind: sum(kinds[name].get(kind, {}).values())
+                 for kind in ('sql', 'rpc', 'http')}
+                for name in ('stock', 'enabled'))
+            more = [f'{enabled[kind] - stock[kind]} {kind.upper()}'
+                    for kind in stock if enabled[kind] != stock[kind]]
+            yield (step, *stock.values(), ', '.join(more) or 'none')
+
+
+def alternatives(found):
+    """The rebuild against its alternatives, counted."""
+    yield ('', 'SQL in nova-api', 'SQL in conductor', 'SQL in compute',
+           'SQL in Placement', 'SQL in all', 'RPC', 'HTTP')
+    steps = {
+        'create': ['create'],
+        'delete and create': ['delete of a buried server', 'create'],
+        'rebuild of a launched server': ['rebuild with another image'],
+        'the same, with the image it has': ['rebuild'],
+        BURIED: [BURIED],
+    }
+    for name, parts in steps.items():
+        def of(kind, *services, parts=parts):
+            counts = [found[part]['enabled'].get(kind, {}) for part in parts]
+            return sum(count for each in counts
+                       for service, count in each.items()
+                       if not services or service in services)
+        yield (name, of('sql', 'api'), of('sql', 'conductor'),
+               of('sql', 'compute'), of('sql', 'placement'), of('sql'),
+               of('rpc'), of('http'))
+
+
+def times(found):
+    """The rebuild against its alternatives, timed."""
+    yield ('', 'until answered, s', 'until ACTIVE, s', 'CPU of all, s',
+           'the rebuild by it: time', 'the rebuild by it: CPU')
+
+    def cpu(way):
+        return [sum(sample['cpu'].values()) for sample in found[way]]
+
+    def active(way):
+        return [sample['active'] for sample in found[way]]
+    for way, samples in found.items():
+        yield (way,
+               medians.spread([sample['answer'] for sample in samples]),
+               medians.spread(active(way)), medians.spread(cpu(way)),
+               *('' if way == BURIED else medians.ratio(of(BURIED), of(way))
+                 for of in (active, cpu)))
+
+
+def scale(found):
+    """What many buried servers cost a rebuild and a recovery."""
+    yield ('buried servers', 'SQL statements of a rebuild',
+           'rebuild by create: time', 'rebuild by create: CPU',
+           'recover --dry-run: CPU, s', 'memory, MiB')
+    for count, parts in found.items():
+        rebuild, create = (parts['rebuild'][kind]
+                           for kind in ('rebuild', 'create'))
+        yield (f'{int(count):,}', parts['rebuild']['statements'], *(
+            medians.ratio([sample[what] for sample in rebuild],
+                          [sample[what] for sample in create])
+            for what in ('active', 'cpu')),
+            f'{parts["recover"]["cpu"]:.1f}',
+            f'{parts["recover"]["mib"]:.0f}')
+
+
+def cells(found):
+    """What many cells cost a rebuild."""
+    yield ('cells', 'SQL of a create in nova-api',
+           'of a rebuild', 'SQL of a create in conductor', 'of a rebuild')
+    for count, steps in found.items():
+        yield (count, *(steps[step]['sql'][service]
+                        for service in ('api', 'conductor')
+                        for step in ('create', BURIED)))
+
+
+def bulk(found):
+    """Many rebuilds at once against as many creates."""
+    yield ('clients', 'servers of each', 'failed', 'creates a second',
+           'rebuilds a second', 'rebuilds by creates',
+           'slowest answer by the median', 'busiest')
+    for clients, kinds in found.items():
+        rates = {kind: [part['servers'] / part['active'] for part in parts]
+                 for kind, parts in kinds.items()}
+        waits = [wait for part in kinds['rebuild'] for wait in part['waits']]
+        cpu = {}
+        for part in kinds['rebuild']:
+            for name, seconds in part['cpu'].items():
+                cpu[name] = cpu.get(name, 0) + seconds
+        busiest = sorted(cpu, key=cpu.get)[-2:]
+        yield (clients, sum(part['servers'] for part in kinds['rebuild']),
+               sum(part['failed'] for parts in kinds.values()
+                   for part in parts),
+               medians.median(rates['create']),
+               medians.median(rates['rebuild']),
+               medians.ratio(rates['rebuild'], rates['create']),
+               f'{max(waits) / sorted(waits)[len(waits) // 2]:.1f}',
+               ', '.join(f'{name} {cpu[name] / sum(cpu.values()):.0%}'
+                         for name in reversed(busiest)))
+
+
+def blobs(found):
+    """What is kept of a buried server."""
+    yield ('', 'RequestSpec of Nova, bytes', 'added while buried',
+           'added after the rebuild')
+    for name, sizes in found.items():
+        yield (name, sizes['buried']['stock'], sizes['buried']['added'],
+               sizes['rebuilt']['added'] if 'rebuilt' in sizes else '')
+
+
+OF = {
+    'counts': (unaffected, alternatives), 'blobs': (blobs,),
+    'cells': (cells,), 'startup': (startup,), 'times': (times,),
+    'scale': (scale,), 'bulk': (bulk,),
+}
