@@ -53,9 +53,8 @@ def _measure(cloud, kind, number, count):
             executor.submit(_client, cloud, kind, waiting)
             for _ in range(number)]]
     answered = time.perf_counter() - began
-    servers = [server for client in done for server, _ in client]
-    failed = [server for server in servers if server is None]
-    servers = [server for server in servers if server is not None]
+    servers = [server for client in done for server, *_ in client if server]
+    failed = [error for client in done for *_, error in client if error]
     cloud.wait_until_active(*servers)
     active = time.perf_counter() - began
     if kind == 'rebuild':
@@ -63,13 +62,14 @@ def _measure(cloud, kind, number, count):
     cpu = real.spent(before, cloud.usage())
     cloud.remove(*servers)
     return {
-        'servers': count, 'failed': len(failed), 'answered': answered,
+        'servers': len(servers), 'failed': failed, 'answered': answered,
         'active': active, 'cpu': cpu,
-        'waits': [seconds for client in done for _, seconds in client]}
+        'waits': [seconds for client in done for _, seconds, _ in client]}
 
 
 def _client(cloud, kind, waiting):
-    """Do what is waiting; return [(server, seconds)] of what was done."""
+    """Do what is waiting; return [(server or None, seconds, error or None)].
+    """
     api = clients.Client(cloud.api.url)
     done = []
     while True:
@@ -77,10 +77,10 @@ def _client(cloud, kind, waiting):
             server = waiting.get_nowait()
         except queue.Empty:
             return done
-        began = time.perf_counter()
+        began, error = time.perf_counter(), None
         try:
             server = (cloud.create(api) if kind == 'create'
                       else cloud.rebuild(server, api))
-        except Exception:
-            server = None
-        done.append((server, time.perf_counter() - began))
+        except Exception as raised:
+            server, error = None, str(raised)
+        done.append((server, time.perf_counter() - began, error))

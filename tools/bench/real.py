@@ -85,27 +85,19 @@ class Cloud:
         """Delete servers and wait until nothing is left to do for them."""
         for server in servers:
             self.api.delete(f'/servers/{server}')
-        self.wait(lambda: not self._rows(servers))
+        wait(lambda: not self._rows(servers))
 
     def wait_until_active(self, *servers):
         """Wait until servers are ACTIVE, without asking Nova."""
-        self.wait(lambda: [('active', None)] * len(servers) == self._rows(
+        wait(lambda: [('active', None)] * len(servers) == self._rows(
             servers))
 
     def wait_until_clear(self, *servers):
         """Wait until nothing is kept of servers that were rebuilt."""
         names = ','.join(['%s'] * len(servers))
-        self.wait(lambda: not self.query(
+        wait(lambda: not self.query(
             f'SELECT id FROM api.request_specs WHERE instance_uuid IN '
             f'({names}) AND spec LIKE %s', *servers, '%"cell0_rebuild"%'))
-
-    def wait(self, condition):
-        """Wait until a condition is true."""
-        end = time.monotonic() + 900
-        while not condition():
-            if time.monotonic() > end:
-                raise processes.ProcessError('a server did not get ready')
-            time.sleep(_POLL)
 
     def query(self, statement, *values):
         """Return the rows that a statement finds in the databases."""
@@ -122,6 +114,15 @@ class Cloud:
     def usage(self):
         """Return the CPU seconds and memory of the processes, by name."""
         return usage(self.fixture.groups())
+
+
+def wait(condition):
+    """Wait until a condition is true."""
+    end = time.monotonic() + 900
+    while not condition():
+        if time.monotonic() > end:
+            raise processes.ProcessError('a server did not get ready')
+        time.sleep(_POLL)
 
 
 def usage(groups):
