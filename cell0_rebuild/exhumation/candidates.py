@@ -122,24 +122,23 @@ def _kept(
 def _attempted(
     context: ty.Any, before: datetime.datetime, last: int
 ) -> _Page:
-    action = models.InstanceAction
     return _page(_instances(context, before).filter(
-        models.Instance.hidden.isnot(True),
-        context.session.query(action.id).filter(
-            action.instance_uuid == models.Instance.uuid,
-            action.action == instance_actions.REBUILD).exists(),
-    ), models.Instance, last)
+        models.Instance.hidden.isnot(True), _has_rebuild(context)),
+        models.Instance, last)
 
 
 @main_db_api.pick_context_manager_reader
 def _hostless(context: ty.Any, before: datetime.datetime, last: int) -> _Page:
-    action = models.InstanceAction
     return _page(_instances(context, before).filter(
         models.Instance.host.is_(None), models.Instance.launched_at.is_(None),
-        context.session.query(action.id).filter(
-            action.instance_uuid == models.Instance.uuid,
-            action.action == instance_actions.REBUILD).exists(),
-    ), models.Instance, last)
+        _has_rebuild(context)), models.Instance, last)
+
+
+def _has_rebuild(context: ty.Any) -> ty.Any:
+    action = models.InstanceAction
+    return context.session.query(action.id).filter(
+        action.instance_uuid == models.Instance.uuid,
+        action.action == instance_actions.REBUILD).exists()
 
 
 @api_db_api.context_manager.reader

@@ -1,0 +1,77 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The commands, as an operator starts them."""
+
+import json
+
+from nova.db.api import models as api_models
+from nova import objects
+from oslo_upgradecheck import upgradecheck
+import sqlalchemy
+import testtools
+
+from tests.unit import services
+
+
+class CommandsTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(services.Nova())
+        self.nova.configure(services.ENABLED)
+        self.nova.configure({'cell0_rebuild': {'answer_timeout': '1'}})
+        options = self.nova.configuration
+        engine = sqlalchemy.create_engine(
+            options['api_database']['connection'])
+        with engine.begin() as connection:
+            connection.execute(sqlalchemy.insert(
+                api_models.CellMapping).values(
+                uuid=objects.CellMapping.CELL0_UUID, name='cell0',
+                transport_url='none:///',
+                database_connection=options['database']['connection']))
+        engine.dispose()
+
+    def check(self):
+        """Run the upgrade check; return its code and {check: result}."""
+        ended = self.nova.start(
+            'cell0-rebuild-status', 'upgrade', 'check', '--json')
+        report = json.loads(ended.output[ended.output.index('{'):])
+        return ended.code, {
+            found['check']: (found['result'], found['details'])
+            for found in report['checks']}
+
+    def test_the_check_tells_what_is_well_and_that_nobody_answers(self):
+        code, checks = self.check()
+        self.assertEqual(1, code)
+        result, details = checks.pop('Conductors')
+        self.assertEqual(upgradecheck.Code.WARNING, result)
+        self.assertIn('every rebuild from cell0 is refused', details)
+        self.assertEqual(dict.fromkeys(
+            ('Nova can be patched', 'cell0-rebuild is enabled', 'Options',
+             'API microversion', 'Interrupted rebuilds',
+             'Servers buried without networks'),
+            (upgradecheck.Code.SUCCESS, None)), checks)
+
+    def test_the_check_fails_on_an_option_and_names_it(self):
+        self.nova.configure({'cell0_rebuild': {'personality_files': 'keep'}})
+        code, checks = self.check()
+        self.assertEqual(2, code)
+        result, details = checks['Options']
+        self.assertEqual(upgradecheck.Code.FAILURE, result)
+        self.assertIn('personality_files: ', details)
+        self.assertIn("'keep'", details)
+
+    def test_the_recovery_of_nothing_says_so(self):
+        ended = self.nova.start('cell0-rebuild-manage', 'recover')
+        self.assertEqual(0, ended.code, ended.output)
+        self.assertIn('Nothing to do.', ended.output)
