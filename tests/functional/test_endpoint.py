@@ -14,6 +14,9 @@
 
 import types
 
+import fixtures
+from nova import baserpc
+from nova import context
 import oslo_messaging as messaging
 
 from cell0_rebuild import rpcapi
@@ -61,3 +64,27 @@ class EndpointTest(base.FunctionalTestCase):
         for namespace in (None, '', 'compute_task', 'baseapi'):
             self.assertRaises(messaging.UnsupportedVersion,
                               self.dispatch, 'ping', namespace=namespace)
+
+
+class StopTest(base.FunctionalTestCase):
+
+    def ping(self):
+        """Ask the conductor whether it is there, as Nova does."""
+        return baserpc.BaseAPI('conductor').ping(
+            context.get_admin_context(), 'x', timeout=1)
+
+    def test_a_conductor_stops_also_if_its_rebuilds_do_not(self):
+        [conductor] = self.conductors
+        executor = vars(conductor)['_cell0_rebuild_server']._executor
+        self.addCleanup(executor.shutdown)
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{type(executor).__module__}.{type(executor).__name__}.shutdown',
+            self._fail))
+        logged = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
+        self.ping()
+        conductor.stop()
+        self.assertIn('did not stop well', logged.output)
+        self.assertRaises(messaging.MessagingTimeout, self.ping)
+
+    def _fail(self, *args, **kwargs):
+        raise RuntimeError('no')
