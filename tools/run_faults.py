@@ -12,29 +12,32 @@
 
 """Let every fault happen at every boundary of a rebuild; print what became.
 
-Usage: run_faults.py [--write-docs] [--sample N] [--seed N] [--only PATTERN]
-                     [--jobs N] [TEST ...]
+Usage: run_faults.py [--resume] [--minutes N] [--write-docs] [--sample N]
+                     [--seed N] [--only PATTERN] [--jobs N] [TEST ...]
 
 Each series of tests/faults runs in a process of its own, as many at a time as
 there are processors. The exit code is not 0 if a server was lost or something
 else was wrong. --write-docs writes the table into the documentation.
+
+What ran is kept as long as the code stays the same: with --minutes the runs
+stop, and --resume goes on with those that are left, of any series. The table
+has all of them.
 """
 
 import argparse
 import collections
 import concurrent.futures
-import json
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 from rich import console
 from rich import progress
 
+import results
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -43,7 +46,9 @@ OUT = console.Console(soft_wrap=True)
 KINDS = {'test_crashes': 'crash', 'test_errors': 'error',
          'test_kill': 'SIGKILL'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
-          'of them cleared up by recover', 'otherwise wrong', 'lost')
+          'of them cleared up by recover', 'otherwise wrong', 'lost',
+          'not run yet')
+SOURCES = ('cell0_rebuild', 'tests/faults', 'tests/integration')
 
 
 def series(names):
@@ -71,27 +76,18 @@ def run(test, log, options):
         'CELL0_REBUILD_FAULTS_LOG': str(log),
         'CELL0_REBUILD_FAULTS_SAMPLE': str(options.sample),
         'CELL0_REBUILD_FAULTS_SEED': str(options.seed),
+        'CELL0_REBUILD_FAULTS_UNTIL': str(options.until),
         'CELL0_REBUILD_FAULTS_ONLY': options.only}
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-m', 'unittest', test], cwd=ROOT,
         env=environment, capture_output=True, text=True, check=False)
-    wrong = any(line.get('problem') for line in lines(log))
+    wrong = any(line.get('problem') for line in results.lines(log))
     return '' if wrong or not done.returncode else done.stderr[-3000:]
 
 
-def lines(log):
-    """Return what a series has written so far."""
-    if not log.exists():
-        return []
-    text = log.read_text(encoding='utf-8')
-    return [json.loads(line) for line in text.splitlines(keepends=True)
-            if line.endswith('\n')]
-
-
 def run_all(tests, folder, options):
-    """Run the series side by side and return (lines, outputs of crashes)."""
-    logs = {test: folder / f'{number}.log'
-            for number, test in enumerate(tests)}
+    """Run the series side by side and return the outputs of crashes."""
+    logs = {test: folder / f'{test}.log' for test in tests}
     columns = ('{task.description}', progress.BarColumn(),
                progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=OUT) as bar, \
@@ -104,34 +100,52 @@ def run_all(tests, folder, options):
         while running:
             running = not all(future.done() for future in futures)
             for test, log in logs.items():
-                _show(bar, tasks[test], lines(log))
+                _show(bar, tasks[test], results.lines(log))
             time.sleep(0.5)
-    return ([line for log in logs.values() for line in lines(log)],
-            [future.result() for future in futures if future.result()])
+    return [future.result() for future in futures if future.result()]
 
 
 def _show(bar, task, found):
-    if found:
-        bar.update(task, total=found[0]['total'], completed=len(found) - 1)
+    planned = _planned(found)
+    if planned:
+        bar.update(task, total=planned['total'],
+                   completed=sum('boundary' in line for line in found))
 
 
-def rows(found):
-    """Return the rows of the table."""
+def _planned(found):
+    """Return the last plan of a series; None if there is none."""
+    return next((line for line in reversed(found) if 'planned' in line), None)
+
+
+def rows(logs):
+    """Return the rows of the table.
+
+    :param logs: the lines of each series.
+    """
     groups = collections.defaultdict(list)
-    for line in found:
-        if 'boundary' in line:
-            module = line['test'].split('.')[2]
-            groups[KINDS[module], line['story'], line['process']].append(line)
-    result = []
-    for key, group in sorted(groups.items()):
-        result.append((
-            *key, len({line['boundary'] for line in group}), len(group),
-            sum(line['problem'] is None for line in group),
-            sum(line['cleared'] for line in group),
-            sum(bool(line['problem']) and not line['lost'] for line in group),
-            sum(line['lost'] for line in group)))
+    planned = collections.Counter()
+    for found in logs:
+        plan = _planned(found)
+        if plan is None:
+            continue
+        kind = KINDS[plan['test'].split('.')[2]]
+        for process, count in plan['planned'].items():
+            planned[kind, plan['story'], process] += count
+        for line in found:
+            if 'boundary' in line:
+                groups[kind, line['story'], line['process']].append(line)
+    result = [_row(key, groups[key], planned[key]) for key in sorted(planned)]
     total = [sum(column) for column in list(zip(*result))[3:]]
     return [*result, ('all', '', '', *total)]
+
+
+def _row(key, group, planned):
+    return (
+        *key, len({line['boundary'] for line in group}), len(group),
+        sum(line['problem'] is None for line in group),
+        sum(line['cleared'] for line in group),
+        sum(bool(line['problem']) and not line['lost'] for line in group),
+        sum(line['lost'] for line in group), max(0, planned - len(group)))
 
 
 def show(found, table_rows):
@@ -154,6 +168,10 @@ def main():
     """Run the series, print the table and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--resume', action='store_true',
+                        help='keep what an earlier run has done')
+    parser.add_argument('--minutes', type=float, default=float('inf'),
+                        help='begin no run after that')
     parser.add_argument('--sample', type=int, default=0,
                         help='runs of each series; 0 means all')
     parser.add_argument('--seed', type=int, default=1)
@@ -162,10 +180,12 @@ def main():
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('tests', nargs='*')
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found, crashes = run_all(
-            series(options.tests), pathlib.Path(folder), options)
-    table_rows = rows(found)
+    options.until = time.time() + 60 * options.minutes
+    folder = results.folder('faults', SOURCES, options.resume)
+    crashes = run_all(series(options.tests), folder, options)
+    logs = [results.lines(log) for log in sorted(folder.glob('*.log'))]
+    found = [line for log in logs for line in log]
+    table_rows = rows(logs)
     show(found, table_rows)
     for output in crashes:
         OUT.print(output, markup=False)

@@ -12,36 +12,42 @@
 
 """Let two operations on a buried server meet in every order; print the table.
 
-Usage: run_races.py [--write-docs] [--sample N] [--seed N] [--only PATTERN]
-                    [--jobs N]
+Usage: run_races.py [--resume] [--minutes N] [--write-docs] [--sample N]
+                    [--seed N] [--only PATTERN] [--jobs N]
 
 Each pair of operations has a process of its own, as many at a time as there
 are processors. The exit code is not 0 if a schedule ended like no order of
 the two. --write-docs writes the table into the documentation.
+
+What ran is kept as long as the code stays the same: with --minutes the runs
+stop, and --resume goes on with those that are left, of any pair. The table
+has all of them.
 """
 
 import argparse
 import collections
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
+import time
 
 from rich import console
 from rich import progress
 
+import results
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / 'doc/source/contributor/races-table.rst'
 OUT = console.Console(soft_wrap=True)
+SOURCES = ('cell0_rebuild', 'tests/faults', 'tests/races')
 SUITE = 'tests.races.test_schedules'
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
-          'like an order', 'refused', 'waited for a lock', 'like no order')
+          'like an order', 'refused', 'as Nova', 'waited for a lock',
+          'like no order')
 
 
 def pairs():
@@ -62,27 +68,21 @@ def run(case, pair, log, options):
         'CELL0_REBUILD_RACES_LOG': str(log),
         'CELL0_REBUILD_RACES_SAMPLE': str(options.sample),
         'CELL0_REBUILD_RACES_SEED': str(options.seed),
+        'CELL0_REBUILD_RACES_UNTIL': str(options.until),
         'CELL0_REBUILD_RACES_ONLY': f'^{re.escape(pair)}$'}
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-m', 'unittest', f'{SUITE}.{case}'],
         cwd=ROOT, env=environment, capture_output=True, text=True,
         check=False)
-    wrong = any(line.get('verdict') == 'different' for line in lines(log))
+    wrong = any(line.get('verdict') == 'different'
+                for line in results.lines(log))
     return '' if wrong or not done.returncode else done.stderr[-3000:]
 
 
-def lines(log):
-    """Return what a pair has written."""
-    if not log.exists():
-        return []
-    return [json.loads(line)
-            for line in log.read_text(encoding='utf-8').splitlines()]
-
-
 def run_all(chosen, folder, options):
-    """Run the pairs side by side and return (lines, outputs of crashes)."""
-    logs = {pair: folder / f'{number}.log'
-            for number, pair in enumerate(chosen)}
+    """Run the pairs side by side and return the outputs of crashes."""
+    logs = {pair: folder / (re.sub(r'\W+', '-', ' '.join(pair)) + '.log')
+            for pair in chosen}
     crashes = []
     with progress.Progress(console=OUT) as bar, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as executor:
@@ -92,7 +92,7 @@ def run_all(chosen, folder, options):
                 for pair, log in logs.items()]):
             bar.advance(task)
             crashes += filter(None, [future.result()])
-    return [line for log in logs.values() for line in lines(log)], crashes
+    return crashes
 
 
 def rows(found):
@@ -107,9 +107,10 @@ def rows(found):
         count = collections.Counter(line['verdict'] for line in played)
         result.append((
             capacity, pair.replace('|', '/'),
-            sum(line['total'] for line in totals),
-            sum(line['different'] for line in totals), len(played),
+            *((totals[-1]['total'], totals[-1]['different']) if totals
+              else (0, 0)), len(played),
             count['equal'], count['refused'],
+            count['as a create'] + count['overtaken'],
             sum(line['blocked'] for line in played), count['different']))
     sums = [sum(column) for column in list(zip(*result))[2:]]
     return [*result, ('', 'all', *sums)]
@@ -135,6 +136,10 @@ def main():
     """Run the pairs, print the table and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--resume', action='store_true',
+                        help='keep what an earlier run has done')
+    parser.add_argument('--minutes', type=float, default=float('inf'),
+                        help='begin no run after that')
     parser.add_argument('--sample', type=int, default=0,
                         help='schedules of each pair; 0 means all')
     parser.add_argument('--seed', type=int, default=1)
@@ -144,8 +149,11 @@ def main():
     options = parser.parse_args()
     chosen = [(case, pair) for case, pair in pairs()
               if re.search(options.only, f'{case} {pair}')]
-    with tempfile.TemporaryDirectory() as folder:
-        found, crashes = run_all(chosen, pathlib.Path(folder), options)
+    options.until = time.time() + 60 * options.minutes
+    folder = results.folder('races', SOURCES, options.resume)
+    crashes = run_all(chosen, folder, options)
+    found = [line for log in sorted(folder.glob('*.log'))
+             for line in results.lines(log)]
     table_rows = rows(found)
     show(found, table_rows)
     for output in crashes:

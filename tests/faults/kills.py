@@ -14,6 +14,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import time
 import typing
 
@@ -70,12 +71,12 @@ class KillSeries(testtools.TestCase):
             if boundary.process == process
             for when in (boundaries.BEFORE, boundaries.AFTER)]
         cases, total = series.chosen(faults, ENDINGS)
-        series.log(self, total=len(cases))
         problems = []
-        for start in range(0, len(cases), BATCH):
-            for case in self._play(story, cases[start:start + BATCH]):
-                series.log_run(self, story, case.fault, case.problem,
-                               case.cleared)
+        left = series.left(self, story, cases)
+        while batch := list(itertools.islice(left, BATCH)):
+            for case in self._play(story, batch):
+                series.log_run(self, story, case.fault, case.ending,
+                               case.problem, case.cleared)
                 if case.problem:
                     problems.append(
                         f'{case.fault}, {case.ending}: {case.problem}')

@@ -12,12 +12,14 @@
 
 """Faults, and the runs that meet each of them at every boundary."""
 
+import collections
 import dataclasses
 import itertools
 import json
 import os
 import random
 import re
+import time
 
 from tests.faults import boundaries
 from tests.faults import remains
@@ -29,8 +31,11 @@ SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '10'))
 SEED = int(os.environ.get('CELL0_REBUILD_FAULTS_SEED', '1'))
 # Which of them; a regular expression.
 ONLY = os.environ.get('CELL0_REBUILD_FAULTS_ONLY', '')
-# Where each case is written as a line of JSON, for tools/run_faults.py.
+# Where each case is written as a line of JSON, for tools/run_faults.py; what
+# is there is not run again.
 LOG = os.environ.get('CELL0_REBUILD_FAULTS_LOG')
+# When to begin no further case, in seconds since the epoch.
+UNTIL = float(os.environ.get('CELL0_REBUILD_FAULTS_UNTIL', 'inf'))
 
 DELETE, RECOVER = 'delete', 'recover'
 
@@ -67,6 +72,25 @@ def chosen(faults, endings):
     return cases, total
 
 
+def left(test, story, cases):
+    """Return the cases that are not in the log yet, as long as it is time."""
+    log(test, total=len(cases), story=story, planned=collections.Counter(
+        fault.boundary.process for fault, _ in cases))
+    done = _logged()
+    for fault, ending in cases:
+        if time.time() < UNTIL and (str(fault), ending) not in done:
+            yield fault, ending
+
+
+def _logged():
+    if not (LOG and os.path.exists(LOG)):
+        return set()
+    with open(LOG, encoding='utf-8') as stream:
+        found = [json.loads(line) for line in stream if line.endswith('\n')]
+    return {(line['fault'], line['ending']) for line in found
+            if 'fault' in line}
+
+
 def log(test, **line):
     """Write a line for tools/run_faults.py."""
     if LOG:
@@ -75,10 +99,10 @@ def log(test, **line):
             stream.write(json.dumps(line) + '\n')
 
 
-def log_run(test, story, fault, problem, cleared):
+def log_run(test, story, fault, ending, problem, cleared):
     """Write how one case ended."""
     log(test, story=story, process=fault.boundary.process,
-        boundary=str(fault.boundary), fault=str(fault),
+        boundary=str(fault.boundary), fault=str(fault), ending=ending,
         lost=isinstance(problem, stories.Lost),
         problem=problem and str(problem), cleared=cleared)
 
@@ -104,12 +128,11 @@ class Series(stories.Deployment):
         crossed = [boundary for boundary in self.boundaries_of(story)
                    if boundary.process in processes]
         cases, total = chosen(self.faults_of(crossed), endings)
-        log(self, total=len(cases))
         problems = []
-        for fault, ending in cases:
+        for fault, ending in left(self, story, cases):
             self.cleared = False
             problem = self._play(story, ending, fault)
-            log_run(self, story, fault, problem, self.cleared)
+            log_run(self, story, fault, ending, problem, self.cleared)
             if problem:
                 problems.append(f'{fault}: {problem}')
         self.assertEqual(

@@ -1,0 +1,50 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Results of long runs, kept so that one can go on where it was stopped."""
+
+import hashlib
+import json
+import pathlib
+import shutil
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STATE = ROOT / '.state' / 'results'
+
+
+def folder(name, sources, resume):
+    """Return a folder for what is written meanwhile.
+
+    Results of other code are dropped.
+
+    :param name: of the command.
+    :param sources: folders with the code that the results are of.
+    :param resume: keep what an earlier run of the same code has written.
+    """
+    stamp = hashlib.sha256()
+    for source in sources:
+        for path in sorted((ROOT / source).rglob('*.py')):
+            stamp.update(path.read_bytes())
+    wanted = STATE / name / stamp.hexdigest()[:16]
+    if not (resume and wanted.exists()):
+        shutil.rmtree(STATE / name, ignore_errors=True)
+        wanted.mkdir(parents=True)
+    return wanted
+
+
+def lines(log):
+    """Return what is written in a log so far: a JSON object a line."""
+    if not log.exists():
+        return []
+    text = log.read_text(encoding='utf-8')
+    return [json.loads(line) for line in text.splitlines(keepends=True)
+            if line.endswith('\n')]
