@@ -12,6 +12,8 @@
 
 """A deployment in which servers are buried, rebuilt and broken in turn."""
 
+import json
+
 from nova.db.main import api as main_db_api
 from nova.tests import fixtures as nova_fixtures
 from oslo_config import cfg
@@ -22,6 +24,7 @@ from tests.faults import boundaries
 from tests.faults import remains
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import test_reimage
 
 PORT = nova_fixtures.NeutronFixture.port_1['id']
 VOLUME = uuidsentinel.data_volume
@@ -29,6 +32,8 @@ TAGS = ['red']
 METADATA = {'colour': 'red'}
 
 CAPACITY, NO_CAPACITY = 'capacity', 'no capacity'
+# There is capacity, and Cinder writes another image to the root volume.
+REIMAGE = 're-image'
 
 
 class Problem(Exception):
@@ -53,7 +58,9 @@ class Deployment(base.FunctionalTestCase):
         super().setUp()
         # Servers that were lost stay.
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')
-        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
+        self.cinder = self.useFixture(test_reimage.WritingCinder(self))
+        self._old_image = self.cinder.image
         self._service = self._start_compute('host1').service_ref.uuid
         self.crossings = self.useFixture(boundaries.Crossings(self))
         self._usual = self._usual_remains()
@@ -66,9 +73,24 @@ class Deployment(base.FunctionalTestCase):
     def bury_one(self, story):
         """Bury a server with a port, a volume, a tag and metadata."""
         self.have_capacity(False)
-        server = self.bury(**self._body())
-        self.have_capacity(story == CAPACITY)
-        return server
+        self.cinder.image, self.cinder.status = self._old_image, 'reserved'
+        if story == REIMAGE:
+            server = self.bury(**self._body_on_volume())
+            wanted = {'volume': test_reimage.VOLUME,
+                      'request': {'imageRef': self.glance.image2['id']}}
+        else:
+            server = self.bury(**self._body())
+            wanted = {'volume': VOLUME, 'request': {}}
+        self.have_capacity(story != NO_CAPACITY)
+        return {**server, **wanted}
+
+    def _body_on_volume(self):
+        return {
+            'networks': [{'port': PORT}], 'tags': TAGS, 'metadata': METADATA,
+            'imageRef': '', 'block_device_mapping_v2': [
+                {'boot_index': 0, 'source_type': 'volume',
+                 'uuid': test_reimage.VOLUME,
+                 'destination_type': 'volume'}]}
 
     def _body(self):
         image = self.glance.image1['id']
@@ -87,7 +109,7 @@ class Deployment(base.FunctionalTestCase):
                 with self.microversion_is(base.ADDED):
                     answer = self.api.api_request(
                         f'/servers/{server["id"]}/action', method='POST',
-                        body='{"rebuild": {}}')
+                        body=json.dumps({'rebuild': server['request']}))
             except boundaries.Killed:
                 answer = None
         self._settle(server, run)
@@ -141,11 +163,14 @@ class Deployment(base.FunctionalTestCase):
             'attached': [volume['id'] for volume in shown[
                 'os-extended-volumes:volumes_attached']],
             'first action': self.actions(server)[0][0],
-            'claims': len(self._get_allocations_by_server_uuid(server['id']))}
+            'claims': len(self._get_allocations_by_server_uuid(server['id'])),
+            'on the root volume': self.cinder.image}
         expected = {
             'tags': TAGS, 'metadata': METADATA, 'ports': [PORT],
-            'addresses': 1, 'volumes': [VOLUME], 'attached': [VOLUME],
-            'first action': 'create', 'claims': 1}
+            'addresses': 1, 'volumes': [server['volume']],
+            'attached': [server['volume']], 'first action': 'create',
+            'claims': 1, 'on the root volume': server['request'].get(
+                'imageRef', self._old_image)}
         wrong = {name: value for name, value in found.items()
                  if value != expected[name]}
         if wrong:

@@ -12,6 +12,7 @@
 
 """A process dies at any boundary of a rebuild: no server is lost."""
 
+from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
 
@@ -29,3 +30,11 @@ class CrashTest(series.Series):
 
     def test_without_capacity_it_is_shown_and_can_be_recovered(self):
         self.play_all(stories.NO_CAPACITY, series.RECOVER)
+
+    def test_with_another_image_it_is_shown_and_can_be_deleted(self):
+        self.play_all(stories.REIMAGE, series.DELETE,
+                      processes=[boundaries.CONDUCTOR])
+
+    def test_with_another_image_it_is_shown_and_can_be_recovered(self):
+        self.play_all(stories.REIMAGE, series.RECOVER,
+                      processes=[boundaries.CONDUCTOR])
