@@ -192,6 +192,14 @@ class Operations:
             list(recovery.Recovery(before).run([server['id']]))
         return recover
 
+    def _again(self, server):
+        recover, rebuild = self._recover(server), self._rebuild(server)
+
+        def again():
+            recover()
+            return rebuild()
+        return again
+
     def _deliver(self, server):
         return lambda: deliver(*server['message'])
 

@@ -116,7 +116,7 @@ class RaceTestCase(base.FunctionalTestCase):
             orders.append(_overtaken(orders[2], orders[0]))
         if b == 'port' and self.capacity:
             orders.append(self._as_create())
-        if b == 'recover':
+        if b in ('recover', 'again'):
             # An accepted rebuild may be interrupted by it.
             played = self._play('deliver', b, [1])
             orders += [dataclasses.replace(

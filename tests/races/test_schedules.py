@@ -28,7 +28,8 @@ class CapacityTest(racing.RaceTestCase):
     taken = _with('rebuild', 'group', 'port', 'volume')
     builds = [('rebuild', 'rebuild'), ('rebuild', 'late'),
               ('deliver', 'deliver')]
-    recoveries = [('rebuild', 'recover'), ('deliver', 'recover')]
+    recoveries = [('rebuild', 'recover'), ('deliver', 'recover'),
+                  ('deliver', 'again')]
 
     @classmethod
     def pairs(cls):
