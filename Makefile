@@ -40,8 +40,10 @@ demo: environment
 
 test: environment
 	@tools/install_system_packages.sh
-	@$(VENV)/bin/python tools/run_tests.py unit functional eventlet \
-		faults few-races integration $(if $(ARGS),'$(ARGS)')
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
+		$(if $(COVER),tools/cover.sh,python tools/run_tests.py) \
+		unit functional eventlet faults few-races integration \
+		$(if $(ARGS),'$(ARGS)')
 
 integration: system-packages
 
@@ -62,6 +64,7 @@ cloud-down:
 		$(CLOUD_VENV)/bin/python -m tools.cloud down $(ARGS)
 
 e2e: cloud-environment system-packages
+	@tools/environment.sh .state/older-client-venv older-client
 	@$(CLOUD_VENV)/bin/python tools/run_tests.py e2e $(if $(ARGS),'$(ARGS)')
 
 test-faults: environment system-packages

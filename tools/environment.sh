@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Build a virtual environment.
 #
-# Usage: tools/environment.sh [FOLDER [tests|cloud]]
+# Usage: tools/environment.sh [FOLDER [tests|cloud|older-client]]
 #
 # "tests" is what tests, checks and the demo run in, "cloud" what the services
-# of "make cloud" and their clients run in.
+# of "make cloud" and their clients run in, "older-client" what has a client
+# that does not know all microversions of Nova.
 #
 # PYTHON names the interpreter; without it the first of python3.12, python3.13,
 # python3.11 and python3 that is new enough for Nova 34 is taken. Doing it again
@@ -30,6 +31,11 @@ case $purpose in
         constraints=constraints/cloud.txt
         requirements=(requirements.txt tools/cloud/requirements.txt)
         own=(. tools/cloud/drivers)
+        ;;
+    older-client)
+        constraints=constraints/older-client.txt
+        requirements=(tools/cloud/older-client-requirements.txt)
+        own=()
         ;;
     *)
         echo "There is no environment for \"$purpose\"." >&2

@@ -50,6 +50,9 @@ SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
                           'CELL0_REBUILD_RACES_ONLY':
                               '^rebuild . (delete|rename|recover)$'})}
 
+# What tools/cover.sh measures: others kill processes or switch in threads.
+MEASURED = ('unit', 'functional')
+
 # What chance decides, and where its seed is.
 SEEDS = {
     'faults': ('CELL0_REBUILD_FAULTS_SEED', 'which faults are tried'),
@@ -149,6 +152,9 @@ def stestr(command, suite, pattern, *options):
 def environment(suite):
     """Return the environment of the tests: threads, as in Nova 34."""
     special = SPECIAL[suite][2] if suite in SPECIAL else {}
+    if suite not in MEASURED:
+        # What stestr starts its workers with.
+        special = {**special, 'PYTHON': sys.executable}
     return {**os.environ, 'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1',
             'OS_TEST_TIMEOUT': '180', **special}
 
@@ -156,7 +162,7 @@ def environment(suite):
 def run(suite, pattern, bar):
     """Run one suite and return its counts."""
     options = ['--subunit']
-    if suite == 'integration':
+    if suite in ('integration', 'e2e'):
         options.append('--serial')
     else:
         # A quarter of a test is waiting for something to happen.

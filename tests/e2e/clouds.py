@@ -1,0 +1,144 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The cloud of the tests, and what is done with it."""
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+
+from rich import console
+
+from tests.integration import processes
+from tools.cloud import cloud as clouds
+from tools.cloud import contents
+from tools.cloud import display
+from tools.cloud import plan as plans
+
+FOLDER = plans.ROOT / '.state' / 'e2e-cloud'
+ADDED = '2.105'
+
+_cloud = None
+
+
+def shared():
+    """Return a cloud for all tests of the process.
+
+    It is new, unless ``CELL0_REBUILD_CLOUD`` is the folder of one.
+    """
+    global _cloud
+    if _cloud is None:
+        _cloud = Cloud()
+    return _cloud
+
+
+class CommandFailed(Exception):
+    """A command of a client ended with an error."""
+
+
+class Cloud:
+    """A running cloud, its operator and a user."""
+
+    def __init__(self):
+        if 'CELL0_REBUILD_CLOUD' in os.environ:
+            self.plan = plans.Plan.load(plans.FOLDER)
+        else:
+            self.plan = self._make()
+        self._runner = self._runner_of(self.plan)
+        self._access = contents.write_access(self.plan).parent / 'clouds.yaml'
+        self.operator = contents.connect(self.plan)
+        self.user = contents.connect(self.plan, 'demo')
+
+    def up(self, **changes):
+        """Have the cloud run with changes to its plan."""
+        for name, value in changes.items():
+            setattr(self.plan, name, value)
+        self.plan.save()
+        self._runner.up()
+
+    def only_hosts_in(self, *cells):
+        """Let new servers be scheduled to hosts of these cells only."""
+        for cell in cells:
+            if cell not in self.plan.computes.values():
+                self.add_host(f'host-{cell}', cell)
+        compute = self.operator.compute
+        for service in compute.services(binary='nova-compute'):
+            wanted = self.plan.computes[service.host] in cells
+            if wanted and service.status != 'enabled':
+                compute.enable_service(service)
+            elif not wanted and service.status == 'enabled':
+                compute.disable_service(service)
+
+    def add_host(self, name, cell):
+        """Start a nova-compute, as an operator adds one."""
+        self._runner.add_computes([name], cell)
+
+    def remove_hosts(self):
+        """Have no nova-compute at all."""
+        for name in list(self.plan.computes):
+            self._runner.remove_compute(name)
+
+    def service(self, name):
+        """Return a service by its name."""
+        return self._runner.service(name)
+
+    def volume_file(self, volume_id):
+        """Return the file that has the data of a volume."""
+        return self.plan.folder / 'state/cinder/volumes' / volume_id
+
+    def allocations(self, server_id):
+        """Return what Placement has for a server, by provider."""
+        answer = self.operator.placement.get(f'/allocations/{server_id}')
+        answer.raise_for_status()
+        return answer.json()['allocations']
+
+    def run(self, *command, client=None, account='demo'):
+        """Run the command line client and return what it prints.
+
+        :param client: its path; the one of the cloud by default.
+        :raises CommandFailed: with all that it prints.
+        """
+        program = client or processes.BIN / 'openstack'
+        done = subprocess.run(
+            [str(program), *map(str, command)], capture_output=True,
+            text=True, stdin=subprocess.DEVNULL, check=False,
+            env=processes.clean_environment(
+                self.plan.folder / 'home',
+                OS_CLIENT_CONFIG_FILE=self._access, OS_CLOUD=account))
+        if done.returncode:
+            raise CommandFailed(done.stdout + done.stderr)
+        return done.stdout
+
+    def ask(self, *command):
+        """Run the command line client and return what it answers."""
+        return json.loads(self.run(*command, '-f', 'json'))
+
+    def _make(self):
+        old = plans.Plan.load(FOLDER)
+        if old:
+            self._runner_of(old).down()
+            shutil.rmtree(FOLDER)
+        plan = plans.Plan.make(FOLDER)
+        plan.enabled = 'CELL0_REBUILD_E2E_STOCK' not in os.environ
+        plan.save()
+        runner = self._runner_of(plan)
+        atexit.register(runner.down)
+        runner.up()
+        return plan
+
+    def _runner_of(self, plan):
+        # The standard output is the test runner's.
+        log = (plan.folder / 'steps.log').open('a')
+        return clouds.Cloud(
+            plan, display.Display(console.Console(file=log)))

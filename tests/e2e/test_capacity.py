@@ -1,0 +1,66 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Capacity that appears, wherever that is."""
+
+import concurrent.futures
+
+from tests.e2e import base
+from tools.cloud import contents
+
+_MANY = 50
+
+
+class CapacityTestCase(base.CloudTestCase):
+
+    def test_a_server_is_rebuilt_in_whichever_cell_has_a_host(self):
+        first, second = self.bury(), self.bury()
+        self.cloud.only_hosts_in('cell2')
+        self.accept_rebuild(first)
+        self.wait_for('ACTIVE', first)
+        self.cloud.only_hosts_in('cell1')
+        self.accept_rebuild(second)
+        self.wait_for('ACTIVE', second)
+        self.assertEqual(
+            ['cell2', 'cell1'],
+            [self.cloud.plan.computes[self.host_of(server)]
+             for server in (first, second)])
+
+    def test_without_a_host_it_is_buried_again(self):
+        server = self.bury()
+        self.accept_rebuild(server)
+        self.wait_for('ERROR', server)
+        self.assertIn('No valid host was found',
+                      self.server(server).fault['message'])
+
+    def test_fifty_servers_are_rebuilt_at_once(self):
+        network = self.user.network.find_network(contents.NETWORK)
+        self.create_server(
+            networks=[{'uuid': network.id}], min_count=_MANY,
+            max_count=_MANY)
+        servers = [server.id for server in self.user.compute.servers()]
+        self.assertEqual(_MANY, len(servers))
+        self.addCleanup(self._delete, servers)
+        self.wait_for('ERROR', *servers)
+        self.cloud.only_hosts_in('cell1', 'cell2')
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.accept_rebuild, servers))
+        self.wait_for('ACTIVE', *servers, seconds=300)
+        addresses = {self.server(server).addresses[contents.NETWORK][0]['addr']
+                     for server in servers}
+        self.assertEqual(_MANY, len(addresses))
+
+    def _delete(self, servers):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.user.compute.delete_server, servers))
+        for server in servers:
+            self.delete_server(server)

@@ -1,0 +1,45 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Clients that refuse a microversion that they do not know."""
+
+from tests.e2e import base
+from tests.e2e import clouds
+from tools.cloud import plan as plans
+
+_OPENED = '2.93'
+
+
+class OlderClientsTestCase(base.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.up(api_microversion=_OPENED)
+        self.addCleanup(self.cloud.up, api_microversion=None)
+
+    def test_a_stock_microversion_lets_an_old_client_rebuild(self):
+        client = plans.ROOT / '.state/older-client-venv/bin/openstack'
+        server = self.bury()
+        self.cloud.only_hosts_in('cell1')
+        error = self.assertRaises(
+            clouds.CommandFailed, self.cloud.run, '--os-compute-api-version',
+            clouds.ADDED, 'server', 'rebuild', server, client=client)
+        self.assertIn('versions supported by client', str(error))
+        self.cloud.run('--os-compute-api-version', _OPENED, 'server',
+                       'rebuild', '--wait', server, client=client)
+        self.assertEqual('ACTIVE', self.server(server).status)
+
+    def test_a_client_that_is_told_nothing_rebuilds(self):
+        server = self.bury()
+        self.cloud.only_hosts_in('cell1')
+        self.cloud.run('server', 'rebuild', '--wait', server)
+        self.assertEqual('ACTIVE', self.server(server).status)

@@ -1,0 +1,52 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Services that are restarted while servers are rebuilt."""
+
+from tests.e2e import base
+
+
+class RestartsTestCase(base.CloudTestCase):
+
+    def test_a_rebuild_waits_for_a_scheduler_that_is_restarted(self):
+        server = self.bury()
+        self.cloud.only_hosts_in('cell1')
+        scheduler = self.cloud.service('nova-scheduler')
+        scheduler.daemon.stop()
+        self.accept_rebuild(server)
+        self.assertEqual('BUILD', self.server(server).status)
+        scheduler.start()
+        scheduler.wait()
+        self.wait_for('ACTIVE', server)
+
+    def test_a_conductor_finishes_rebuilds_before_it_ends(self):
+        servers = [self.bury() for _ in range(5)]
+        self.cloud.only_hosts_in('cell1')
+        for server in servers:
+            self.accept_rebuild(server)
+        conductor = self.cloud.service('nova-superconductor')
+        conductor.daemon.stop(seconds=60)
+        conductor.start()
+        conductor.wait()
+        self.wait_for('ACTIVE', *servers)
+
+    def test_without_a_conductor_nothing_is_accepted(self):
+        server = self.bury()
+        conductor = self.cloud.service('nova-superconductor')
+        conductor.daemon.stop()
+        try:
+            answer = self.rebuild(server)
+        finally:
+            conductor.start()
+            conductor.wait()
+        self.assertEqual(409, answer.status_code, answer.text)
+        self.assertEqual('ERROR', self.server(server).status)
