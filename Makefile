@@ -10,6 +10,7 @@ ARGS ?=
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
+	@echo "                  (ARGS=--keep: and then serve it over HTTP)"
 	@echo "make test         all tests, in their own environment"
 	@echo "make unit         the unit tests"
 	@echo "make functional   the tests on Nova with its functional fixtures"

@@ -34,8 +34,10 @@ _TAIL = 20
 class Telling:
     """One telling of the story."""
 
-    def __init__(self, screen):
+    def __init__(self, screen, keep):
+        """:param keep: whether to serve Nova until told to stop."""
         self._screen = screen
+        self._keep = keep
         self._busy = contextlib.ExitStack()
         self._began = time.monotonic()
         self.log = ''
@@ -73,18 +75,34 @@ class Telling:
         self._busy.close()
         self._screen.legend(f'Started in {self.seconds()}.')
         try:
-            story.Story(self._screen, nova).tell()
+            told = story.Story(self._screen, nova)
+            told.tell()
+            if self._keep:
+                self._serve(nova, told.added)
         finally:
             self._busy.enter_context(self._screen.busy('Stopping Nova …'))
 
+    def _serve(self, nova, version):
+        from demonstration import deployment
+        from demonstration import serving
+        with serving.served(nova.application) as url:
+            self._screen.log(
+                f'Nova answers at {url} until Ctrl-C. To have a server buried '
+                f'and rebuilt:',
+                serving.examples(url, version, deployment.IMAGE_ID))
+            serving.wait_for_interrupt()
 
-def tell(screen):
-    """Tell the story and return the exit code."""
+
+def tell(screen, keep):
+    """Tell the story and return the exit code.
+
+    :param keep: whether to serve Nova until told to stop.
+    """
     screen.title(
         'A server that found no host is rebuilt',
         f'Nova {importlib.metadata.version("nova")} with cell0-rebuild '
         f'{importlib.metadata.version("cell0-rebuild")}, in one process')
-    telling = Telling(screen)
+    telling = Telling(screen, keep)
     # Nova and its libraries warn and log on both, in their own time.
     noise = io.StringIO()
     with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
@@ -112,8 +130,11 @@ def main(arguments):
     parser = argparse.ArgumentParser(
         prog='demo.py', description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args(arguments)
-    return tell(screens.Screen(sys.stdout))
+    parser.add_argument(
+        '--keep', action='store_true',
+        help='then serve this Nova over HTTP on the loopback, until Ctrl-C')
+    return tell(screens.Screen(sys.stdout),
+                parser.parse_args(arguments).keep)
 
 
 if __name__ == '__main__':

@@ -98,6 +98,11 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
         """A client with the rights of an administrator."""
         return self.api_fixture.admin_api
 
+    @property
+    def application(self):
+        """nova-api as a WSGI application."""
+        return self.api_fixture.app()
+
     def start_compute(self, host):
         """Start a compute service on a host."""
         self._start_compute(host)

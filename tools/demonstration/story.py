@@ -47,7 +47,7 @@ class Story:
         self._dialogue = dialogues.Dialogue(screen, nova, self._stock)
         self._ask = self._dialogue.ask
         self._claim = screen.claim
-        self._added = None
+        self.added = None
         self._id = None
         self._buried = None
         self._places = []
@@ -105,12 +105,12 @@ class Story:
             'One microversion more', 'This Nova runs with cell0-rebuild '
             'enabled. A client learns that from the versions document.')
         document = self._ask('GET', '/')['version']
-        self._added = document['version']
+        self.added = document['version']
         self._screen.answered(
-            200, version=self._added, min_version=document['min_version'])
+            200, version=self.added, min_version=document['min_version'])
         major, minor = self._stock.split('.')
         self._claim(f"the maximum is one above Nova's own {self._stock}",
-                    f'{major}.{int(minor) + 1}', self._added)
+                    f'{major}.{int(minor) + 1}', self.added)
 
     def _start_host(self):
         self._screen.step(
@@ -129,11 +129,11 @@ class Story:
 
     def _rebuild(self):
         self._screen.step(
-            f'A rebuild, at {self._added}', 'The same user asks again. No '
+            f'A rebuild, at {self.added}', 'The same user asks again. No '
             'image is named: the server keeps its own.')
         server = self._ask(
             'POST', self._path('/action'), {'rebuild': {}}, 202,
-            version=self._added)['server']
+            version=self.added)['server']
         self._screen.answered(202, id=server['id'], status=server['status'])
         self._claim('it is accepted, for the same server', self._id,
                     server['id'])

@@ -1,0 +1,41 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How the demonstration serves Nova."""
+
+import requests
+import testtools
+
+from tools.demonstration import serving
+
+
+def tell_user(environ, start_response):
+    """Answer with whom the request is from."""
+    start_response('200 OK', [])
+    return [environ['HTTP_X_AUTH_USER'].encode(), b' ',
+            environ['HTTP_X_ROLES'].encode()]
+
+
+class ServingTest(testtools.TestCase):
+
+    def ask(self, **headers):
+        session = requests.Session()
+        session.trust_env = False
+        with serving.served(tell_user) as url:
+            return session.get(url, headers=headers, timeout=10).text
+
+    def test_the_token_of_the_operator_is_that_of_the_operator(self):
+        self.assertEqual('admin reader,member,admin',
+                         self.ask(**{'X-Auth-Token': 'admin'}))
+
+    def test_anybody_else_is_an_ordinary_user(self):
+        self.assertEqual('user reader,member', self.ask())
