@@ -1,0 +1,82 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the plan of a cloud says, and what a change of it changes."""
+
+import pathlib
+
+import fixtures
+import testtools
+
+from tools.cloud import plan as plans
+from tools.cloud import services
+
+
+class PlanTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.plan = plans.Plan.make(pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path))
+        self.plan.computes['one'] = 'cell2'
+
+    def configurations(self):
+        return {service.name: service.options
+                for service in (*services.openstack(self.plan),
+                                *services.computes(self.plan))}
+
+    def digests(self):
+        return {service.name: service.digest
+                for service in services.openstack(self.plan)}
+
+    def test_a_plan_that_is_saved_is_loaded_as_it_was(self):
+        self.plan.save()
+        self.assertEqual(self.plan, plans.Plan.load(self.plan.folder))
+
+    def test_a_folder_without_a_plan_has_none(self):
+        self.assertIsNone(plans.Plan.load(self.plan.folder))
+
+    def test_only_the_controllers_are_told_of_the_package(self):
+        self.assertEqual(
+            {'nova', 'nova-scheduler', 'nova-superconductor'},
+            {name for name, options in self.configurations().items()
+             if 'cell0_rebuild' in options})
+
+    def test_a_stock_nova_is_told_nothing(self):
+        self.plan.enabled = False
+        self.plan.api_microversion = '2.93'
+        self.assertNotIn('cell0_rebuild', str(self.configurations()))
+
+    def test_a_compute_has_the_broker_of_its_cell_and_no_database(self):
+        options = self.configurations()['nova-compute-one']
+        self.assertTrue(
+            options['DEFAULT']['transport_url'].endswith('/cell2'))
+        self.assertNotIn('database', options)
+
+    def test_what_a_change_does_not_concern_is_not_restarted(self):
+        before = self.digests()
+        self.plan.enabled = False
+        after = self.digests()
+        self.assertEqual(
+            {'nova', 'nova-scheduler', 'nova-superconductor'},
+            {name for name in before if before[name] != after[name]})
+
+    def test_servers_that_are_there_already_are_not_started(self):
+        self.plan.database_url = 'mysql+pymysql://user:word@host:1/'
+        self.plan.broker_url = 'rabbit://user:word@host:2/'
+        self.plan.memcached_url = 'memcached://host:3'
+        self.assertEqual([], services.infrastructure(self.plan))
+        self.assertEqual('mysql+pymysql://user:word@host:1/nova_api'
+                         '?charset=utf8mb4', self.plan.database('nova_api'))
+        self.assertEqual('rabbit://user:word@host:2/cell1',
+                         self.plan.broker('cell1'))
+        self.assertEqual('host:3', self.plan.memcached)
