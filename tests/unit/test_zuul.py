@@ -91,3 +91,12 @@ class ZuulTest(testtools.TestCase):
         enabled = {name for job in self.jobs.values() for name
                    in job.get('vars', {}).get('devstack_plugins', ())}
         self.assertEqual({defined[1]}, enabled)
+
+    def test_tests_that_tempest_is_to_run_exist(self):
+        named = {job['vars']['tempest_test_regex']
+                 for job in self.jobs.values() if 'vars' in job}
+        modules = ['.'.join(path.relative_to(ROOT).with_suffix('').parts)
+                   for path in ROOT.glob('*_tempest_plugin/**/test_*.py')]
+        self.assertEqual(set(), {
+            regex for regex in named
+            if not any(re.search(regex, module) for module in modules)})
