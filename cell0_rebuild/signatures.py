@@ -21,6 +21,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.machinery
+import importlib.util
 import inspect
 import pathlib
 import typing as ty
@@ -37,15 +38,16 @@ def render(function: ty.Callable[..., ty.Any]) -> str:
 
 def locate(module: str) -> pathlib.Path | None:
     """Return the source file of a module without importing anything."""
-    path: list[str] | None = None
-    spec = None
     parts = module.split('.')
-    for depth in range(1, len(parts) + 1):
-        spec = importlib.machinery.PathFinder.find_spec(
-            '.'.join(parts[:depth]), path)
+    # Of a package that is installed editable, as DevStack installs Nova, only
+    # its own finder in sys.meta_path knows the place.
+    spec = importlib.util.find_spec(parts[0])
+    for depth in range(2, len(parts) + 1):
         if spec is None:
             return None
-        path = list(spec.submodule_search_locations or ())
+        spec = importlib.machinery.PathFinder.find_spec(
+            '.'.join(parts[:depth]),
+            list(spec.submodule_search_locations or ()))
     if spec is None or not spec.origin:
         return None
     return pathlib.Path(spec.origin)

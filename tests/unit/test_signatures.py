@@ -15,11 +15,13 @@
 import ast
 import functools
 import importlib
+from importlib import machinery
 import subprocess
 import sys
 from unittest import mock
 
 import ddt
+import fixtures
 import testtools
 import wrapt
 
@@ -210,6 +212,26 @@ class ReadTest(testtools.TestCase):
         module = self.modules.write(SOURCE, package='throwaway_package')
         self.assertEqual('self, a', signatures.read(
             module, 'Owner.Inner.deep'))
+
+    def test_a_package_that_is_installed_editable_is_found(self):
+        module = self.modules.write(SOURCE, package='throwaway_package')
+        folder = str(self.modules.path)
+        self.useFixture(fixtures.MonkeyPatch('sys.path', [
+            entry for entry in sys.path if entry != folder]))
+        self.assertIsNone(signatures.read(module, 'plain'))
+
+        class EditableFinder:
+            """Knows where the package is, as the one of setuptools does."""
+
+            def find_spec(name, path=None, target=None):
+                if name == 'throwaway_package':
+                    return machinery.PathFinder.find_spec(name, [folder])
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'sys.meta_path', [*sys.meta_path, EditableFinder]))
+        self.assertEqual(
+            EXPECTED['plain'], signatures.read(module, 'plain'))
+        self.assertNotIn('throwaway_package', sys.modules)
 
     def test_the_source_need_not_be_ascii(self):
         module = self.modules.write('def café(é):\n    pass\n')
