@@ -5,8 +5,9 @@ CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults races integration test-faults test-races nova-tests tempest fuzz \
-	cover bench check docs clean cloud-environment cloud cloud-down e2e
+	faults races integration test-faults test-races matrix nova-tests \
+	tempest fuzz cover bench check docs clean cloud-environment cloud \
+	cloud-down e2e
 
 help:
 	@echo "make demo         tell the story on a whole Nova in one process"
@@ -25,6 +26,7 @@ help:
 	@echo "make cloud        run a small real cloud on the loopback"
 	@echo "make cloud-down   stop it"
 	@echo "make e2e          the tests on such a cloud, by its clients"
+	@echo "make matrix       unit and functional tests on Nova 26 to 34"
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
@@ -79,6 +81,9 @@ nova-tests: environment
 
 tempest: environment
 	@$(VENV)/bin/python tools/run_tempest.py $(ARGS)
+
+matrix: environment
+	@$(VENV)/bin/python tools/run_matrix.py $(ARGS)
 
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \

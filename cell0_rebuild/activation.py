@@ -224,6 +224,15 @@ def load(names: ty.Iterable[str]) -> patching.PatchSet:
         change for extension in extensions for change in extension.plugin)
 
 
+def load_all() -> patching.PatchSet:
+    """Return the changes of all extensions.
+
+    :raises PatchMismatch: if an extension cannot be loaded.
+    """
+    return load(sorted({
+        name for names in EXTENSIONS.values() for name in names}))
+
+
 def _announce(service: str, patches: patching.PatchSet) -> None:
     from oslo_log import log
     log.getLogger(__name__).info(

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # Build a virtual environment.
 #
-# Usage: tools/environment.sh [FOLDER [tests|cloud|older-client]]
+# Usage: tools/environment.sh [FOLDER [RELEASE|cloud|older-client]]
 #
-# "tests" is what tests, checks and the demo run in, "cloud" what the services
-# of "make cloud" and their clients run in, "older-client" what has a client
-# that does not know all microversions of Nova.
-#
-# PYTHON names the interpreter; without it the first of python3.12, python3.13,
-# python3.11 and python3 that is new enough for Nova 34 is taken. Doing it again
-# does nothing unless a requirement has changed.
+# RELEASE is one of Nova, 26 to 34, to run the tests on; 34 is the one to
+# develop on, with what checks and documentation need. "cloud" is what the
+# services of "make cloud" and their clients run in, "older-client" what has a
+# client that does not know all microversions of Nova. PYTHON names the
+# interpreter; without it the first one on the PATH that the release runs on is
+# taken. Doing it again does nothing unless a requirement has changed.
 
 set -o errexit
 set -o nounset
@@ -17,16 +16,9 @@ set -o pipefail
 
 folder=$(realpath --canonicalize-missing "${1:-.venv}")
 here=$(cd "$(dirname "$0")/.." && pwd)
-purpose=${2:-tests}
+purpose=${2:-34}
 cd "$here"
 case $purpose in
-    tests)
-        constraints=constraints/nova34.txt
-        requirements=(
-            requirements.txt test-requirements.txt lint-requirements.txt
-            doc/requirements.txt)
-        own=(.)
-        ;;
     cloud)
         constraints=constraints/cloud.txt
         requirements=(requirements.txt tools/cloud/requirements.txt)
@@ -38,28 +30,57 @@ case $purpose in
         own=()
         ;;
     *)
-        echo "There is no environment for \"$purpose\"." >&2
-        exit 1
+        constraints=constraints/nova$purpose.txt
+        requirements=(requirements.txt test-requirements.txt)
+        own=(.)
         ;;
 esac
+if [[ $purpose == 34 ]]; then
+    requirements+=(
+        upstream-requirements.txt lint-requirements.txt doc/requirements.txt)
+fi
+if [[ ! -e $constraints ]]; then
+    echo "There is no environment for \"$purpose\"." >&2
+    exit 1
+fi
 inputs=("${requirements[@]}" "$constraints" setup.cfg pyproject.toml
         tools/environment.sh)
 
-function is_new_enough {
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
-        2>/dev/null
+# The minor versions of Python 3 that a release is tested on.
+case $purpose in
+    26) minors=(9) ;;
+    27 | 28) minors=(10) ;;
+    29 | 30) minors=(11) ;;
+    31 | 32 | 33) minors=(12) ;;
+    *) minors=(11 12 13) ;;
+esac
+
+function is_suitable {
+    [[ " ${minors[*]} " == *" $("$1" -c '
+import sys
+print(sys.version_info.minor)' 2>/dev/null) "* ]]
 }
 
+# pyenv has interpreters that its configuration hides.
 function find_python {
-    local name
-    for name in ${PYTHON:-} python3.11 python3.12 python3.13 python3; do
-        if is_new_enough "$name"; then
+    local name minor
+    for name in ${PYTHON:-} "${minors[@]/#/python3.}" python3; do
+        if is_suitable "$name"; then
             command -v "$name"
             return
         fi
     done
-    echo "Nova 34 needs Python 3.11, 3.12 or 3.13, and none is on the PATH." \
-        "Install one, or name it with PYTHON=." >&2
+    for minor in "${minors[@]}"; do
+        for name in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*; do
+            if [[ -x $name/bin/python3 ]]; then
+                echo "$name/bin/python3"
+                return
+            fi
+        done
+    done
+    echo "The environment \"$purpose\" needs one of Python" \
+        "${minors[*]/#/3.}, and none is on the PATH. Install one, or name it" \
+        "with PYTHON=." >&2
     return 1
 }
 

@@ -14,8 +14,10 @@
 
 Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
 
-A suite is a folder of tests/, or "eventlet": the main functional tests in
-Nova's other concurrency mode. "faults" runs a sample of the faults that
+A suite is a folder of tests/, or "eventlet" or "threads": the main functional
+tests in Nova's other concurrency mode. "main" are the functional tests that
+say most in least time, for a release of Nova that CI does not run all of
+them on. "faults" runs a sample of the faults that
 tools/run_faults.py runs all of, "races" one of the orders that
 tools/run_races.py runs all of, and "few-races" one of a few pairs. PATTERN
 selects tests by regular expression.
@@ -34,7 +36,11 @@ from rich import progress
 import subunit
 import testtools
 
+from cell0_rebuild import signatures
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Where stestr keeps what it knows of former runs, from ROOT.
+STATE = os.environ.get('CELL0_REBUILD_STATE', '.state')
 OUT = console.Console(soft_wrap=True)
 COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
@@ -43,6 +49,11 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
                         {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'}),
+           'threads': ('functional', 'functional.test_rebuild',
+                       {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1'}),
+           'main': ('functional', r'functional.test_(rebuild|regressions|'
+                                  r'unaffected|volumes|quota|networks)\.',
+                    {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', 'faults.test_(crashes|errors)', {}),
            'few-races': ('races', r'test_verdicts|\.test_(a_|what_its)',
@@ -123,7 +134,7 @@ def traceback_of(test):
 
 def listed(suite, pattern):
     """Return the names of the tests of a suite."""
-    results = ROOT / '.state' / suite
+    results = ROOT / STATE / suite
     if not (results / '.stestr').exists():
         results.mkdir(parents=True, exist_ok=True)
         subprocess.run(stestr('init', suite, ''), cwd=ROOT, check=True)
@@ -145,18 +156,25 @@ def stestr(command, suite, pattern, *options):
         pattern = pattern or chosen
     return [str(pathlib.Path(sys.executable).parent / 'stestr'),
             '--test-path', f'./tests/{folder}', '--top-dir', '.',
-            '--repo-url', f'.state/{suite}', command, *options,
+            '--repo-url', f'{STATE}/{suite}', command, *options,
             *([pattern] if pattern and command != 'init' else [])]
 
 
 def environment(suite):
-    """Return the environment of the tests: threads, as in Nova 34."""
+    """Return the environment of the tests: the concurrency of this Nova.
+
+    34 runs its services with threads, older ones under eventlet.
+    """
     special = SPECIAL[suite][2] if suite in SPECIAL else {}
     if suite not in MEASURED:
         # What stestr starts its workers with.
         special = {**special, 'PYTHON': sys.executable}
-    return {**os.environ, 'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1',
-            'OS_TEST_TIMEOUT': '180', **special}
+    threads = signatures.read(
+        'nova.monkey_patch', '_get_concurrency_from_config') is not None
+    return {**os.environ,
+            'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1' if threads else '0',
+            'OS_TEST_TIMEOUT': os.environ.get('OS_TEST_TIMEOUT', '180'),
+            **special}
 
 
 def run(suite, pattern, bar):

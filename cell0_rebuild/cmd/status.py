@@ -36,14 +36,16 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def check_nova(self) -> upgradecheck.Result:
         """Tell whether this Nova is one that can be patched."""
+        problems = []
         try:
             activation.check_nova(cfg.CONF)
-            activation.load(sorted({
-                name for names in activation.EXTENSIONS.values()
-                for name in names})).check()
         except exceptions.PatchMismatch as error:
-            return _failure(str(error))
-        return _success()
+            problems.append(str(error))
+        try:
+            activation.load_all().check()
+        except exceptions.PatchMismatch as error:
+            problems.append(str(error))
+        return _failure('; '.join(problems)) if problems else _success()
 
     def check_enabled(self) -> upgradecheck.Result:
         """Tell whether nova.conf enables the package."""

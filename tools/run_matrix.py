@@ -1,0 +1,194 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Run the tests on every release of Nova that is supported, and on Debian's.
+
+Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [ROW ...]
+
+A row is a release, in an environment of its own in .state/matrix. What a row
+has run is kept with a stamp of what it was run on, and not run again until
+that changes: a matrix that was interrupted goes on where it was.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+from rich import console
+from rich import progress
+
+import tables
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STATE = ROOT / '.state/matrix'
+DOCS = ROOT / 'doc/source/admin/compatibility-table.rst'
+OUT = console.Console(soft_wrap=True)
+
+# The Python that a row runs on, by its name: the release of Nova and, where
+# there is more than one, the minor version of Python.
+ROWS = {
+    '26': '3.9', '27': '3.10', '28': '3.10', '29': '3.11', '30': '3.11',
+    '31': '3.12', '32': '3.12', '33': '3.12', '34': '3.12', '34-py313': '3.13'}
+SUITES = ('unit', 'functional')
+HEADER = ('Nova', 'Python', 'suite', 'passed', 'skipped', 'failed', 'seconds',
+          'on the present state')
+
+# stestr runs as many tests at a time as there are processors.
+MEMORY_OF_A_ROW = 6 * 2**30
+
+COUNTS = re.compile(
+    r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
+_printing = threading.Lock()
+
+
+def stamp(row):
+    """Return what the results of a row depend on, in short."""
+    found = hashlib.sha256(row.encode())
+    files = [ROOT / f'constraints/nova{row.partition("-")[0]}.txt',
+             ROOT / 'requirements.txt', ROOT / 'test-requirements.txt']
+    for folder in 'cell0_rebuild', 'tests/unit', 'tests/functional':
+        files += sorted((ROOT / folder).rglob('*.py'))
+    for file in files:
+        found.update(file.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def result(row, suite):
+    """Return the result of a suite that was run on a row, or None."""
+    path = STATE / f'{row}-{suite}.json'
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def run(row, suites):
+    """Build the environment of a row and run suites in it."""
+    folder = STATE / row
+    release, python = row.partition('-')[0], ROWS[row]
+    environment = {
+        **os.environ, 'PYTHON': f'python{python}',
+        'CELL0_REBUILD_STATE': str(folder.relative_to(ROOT) / 'stestr')}
+    STATE.mkdir(parents=True, exist_ok=True)
+    with open(STATE / f'{row}.log', 'w') as log:
+        built = subprocess.run(
+            [ROOT / 'tools/environment.sh', folder / 'venv', release],
+            cwd=ROOT, env=environment, stdout=log, stderr=log, check=False)
+    if built.returncode:
+        _say(f'{row}: no environment, see .state/matrix/{row}.log')
+        return
+    for suite in suites:
+        _run_suite(row, suite, folder / 'venv/bin/python', environment)
+
+
+def _run_suite(row, suite, python, environment):
+    before, began = stamp(row), time.monotonic()
+    log = STATE / f'{row}-{suite}.log'
+    with open(log, 'w') as output:
+        subprocess.run(
+            [python, ROOT / 'tools/run_tests.py', suite], cwd=ROOT,
+            env=environment, stdout=output, stderr=output, check=False)
+    counts = COUNTS.findall(log.read_text())
+    if not counts:
+        _say(f'{row}: {suite} did not end, see {log.relative_to(ROOT)}')
+        return
+    passed, failed, skipped = map(int, counts[-1])
+    (STATE / f'{row}-{suite}.json').write_text(json.dumps({
+        'stamp': before, 'passed': passed, 'failed': failed,
+        'skipped': skipped, 'seconds': round(time.monotonic() - began)}))
+    _say(f'{row}: {suite}: {counts[-1][0]} passed, {failed} failed, '
+         f'{skipped} skipped')
+
+
+def _say(text):
+    with _printing:
+        OUT.print(text, markup=False)
+
+
+def table(suites):
+    """Return the rows of the table; what was not run is there too."""
+    rows = []
+    for row, python in ROWS.items():
+        name = row.partition('-')[0]
+        for suite in suites:
+            found = result(row, suite)
+            if found is None:
+                rows.append((name, python, suite, '', '', '', '', 'not run'))
+                continue
+            rows.append((
+                name, python, suite, found['passed'], found['skipped'],
+                found['failed'], found['seconds'],
+                'yes' if found['stamp'] == stamp(row) else 'an earlier one'))
+    return rows
+
+
+def jobs():
+    """Return how many rows fit into the memory and the processors."""
+    memory = os.sysconf('SC_AVPHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+    return max(1, min(memory // MEMORY_OF_A_ROW, os.cpu_count() // 2))
+
+
+def run_all(rows, suites, at_once):
+    """Run what was not run yet, several rows at a time."""
+    due = {row: [suite for suite in suites
+                 if (result(row, suite) or {}).get('stamp') != stamp(row)]
+           for row in rows}
+    columns = ('{task.description}', progress.BarColumn(),
+               progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=OUT) as bar, \
+            concurrent.futures.ThreadPoolExecutor(at_once) as executor:
+        task = bar.add_task('rows', total=len(rows))
+        running = [executor.submit(run, row, due[row])
+                   for row in rows if due[row]]
+        bar.advance(task, len(rows) - len(running))
+        for future in concurrent.futures.as_completed(running):
+            future.result()
+            bar.advance(task)
+
+
+def main():
+    """Run the rows, print the table and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--suites', default=','.join(SUITES))
+    parser.add_argument('--jobs', type=int, default=jobs())
+    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--show', action='store_true', help='run nothing')
+    parser.add_argument('rows', nargs='*', metavar='ROW')
+    options = parser.parse_args()
+    if unknown := set(options.rows) - set(ROWS):
+        parser.error(f'no such row: {", ".join(sorted(unknown))}; there are '
+                     f'{", ".join(ROWS)}')
+    suites = options.suites.split(',')
+    rows = options.rows or list(ROWS)
+    if not options.show:
+        run_all(rows, suites, options.jobs)
+    found = table(suites)
+    tables.show(OUT, HEADER, found)
+    if options.write_docs:
+        DOCS.write_text(tables.text('tools/run_matrix.py', HEADER, found),
+                        encoding='utf-8')
+        OUT.print(f'written: {DOCS.relative_to(ROOT)}')
+    results = [result(row, suite) for row in rows for suite in suites]
+    green = all(one and not one['failed'] and one['passed']
+                for one in results)
+    print('all rows are green' if green else 'not all rows are green',
+          flush=True)
+    return 0 if green else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
