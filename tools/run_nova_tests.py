@@ -170,6 +170,8 @@ def run(mode, tests, results, bar, jobs, alone=False):
     if not wanted:
         return
     os.environ['CELL0_REBUILD_NOVA_TESTS'] = mode
+    os.environ['CELL0_REBUILD_NOVA_MODULES'] = ' '.join(sorted({
+        test.partition('(')[0].rsplit('.', 2)[0] for test in wanted}))
     report = Log(f'{mode}{" again" if alone else ""}', len(wanted), bar,
                  results.paths[mode], alone)
     with tempfile.NamedTemporaryFile('w') as names:
