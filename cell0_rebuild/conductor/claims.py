@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 import typing as ty
 
+from nova.compute import vm_states
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
@@ -46,16 +47,16 @@ def release(
 
     :param selection: the host that the scheduler claimed on.
     """
-    where = _settled(context, instance_uuid)
-    if where is None:
+    home = _settled(context, instance_uuid)
+    if home is None:
         LOG.warning(
             'A rebuild that became stale has claimed resources on host '
             '%(host)s. They stay in Placement: it is not known yet where the '
             'server goes. "nova-manage placement audit" finds them.',
             {'host': selection.service_host}, instance_uuid=instance_uuid)
-    elif where.is_cell0():
+    elif home.is_buried:
         release_all(context, instance_uuid)
-    elif _node(context, where, instance_uuid) != selection.nodename:
+    elif home.node != selection.nodename:
         report_client.remove_provider_tree_from_instance_allocation(
             context, instance_uuid, selection.compute_node_uuid)
 
@@ -75,27 +76,39 @@ def release_all(context: ty.Any, instance_uuid: str) -> None:
                     instance_uuid=instance_uuid)
 
 
-def _settled(context: ty.Any, instance_uuid: str) -> ty.Any:
-    """Wait for a newer attempt and return the cell of the server."""
+class _Home(ty.NamedTuple):
+    """Where a server has come to rest.
+
+    :param node: that it lives on, None if it has none.
+    """
+
+    is_buried: bool
+    node: str | None = None
+
+
+def _settled(context: ty.Any, instance_uuid: str) -> _Home | None:
+    """Wait for a newer attempt; None if it takes too long."""
     return tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda cell: cell is None),
+        retry=tenacity.retry_if_result(lambda home: home is None),
         stop=tenacity.stop_after_delay(_PATIENCE),
         wait=tenacity.wait_fixed(1),
         retry_error_callback=lambda state: None,
-    )(_cell, context, instance_uuid)
+    )(_home, context, instance_uuid)
 
 
-def _cell(context: ty.Any, instance_uuid: str) -> ty.Any:
-    return objects.InstanceMapping.get_by_instance_uuid(
+def _home(context: ty.Any, instance_uuid: str) -> _Home | None:
+    cell = objects.InstanceMapping.get_by_instance_uuid(
         context, instance_uuid).cell_mapping
-
-
-def _node(context: ty.Any, cell: ty.Any, instance_uuid: str) -> str | None:
-    """Return the node that the server lives on, None if it has none."""
-    try:
-        node: str | None = objects.Instance.get_by_uuid(
-            cells.targeted(context, cell), instance_uuid,
-            expected_attrs=[]).node
-    except exception.InstanceNotFound:
+    if cell is None:
         return None
-    return node
+    if cell.is_cell0():
+        return _Home(True)
+    try:
+        instance = objects.Instance.get_by_uuid(
+            cells.targeted(context, cell), instance_uuid, expected_attrs=[])
+    except exception.InstanceNotFound:
+        return _Home(False)
+    if instance.node is None and instance.vm_state == vm_states.BUILDING:
+        # The newer attempt has claimed resources that no compute has yet.
+        return None
+    return _Home(False, instance.node)

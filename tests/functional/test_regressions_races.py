@@ -12,6 +12,10 @@
 
 """What two requests at the same time once did to a server."""
 
+from nova import objects
+from nova.scheduler.client import report
+
+from cell0_rebuild.conductor import claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import test_races
@@ -74,3 +78,26 @@ class LostDeleteTest(test_races.RaceTestCase):
         instance.vm_state = 'deleted'
         instance.task_state = None
         instance.save()
+
+
+class LostClaimTest(test_races.RaceTestCase):
+
+    def test_a_stale_conductor_took_the_resources_of_a_live_server(self):
+        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
+        self.useFixture(base.Interception(
+            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
+            before=self._release))
+        self.rebuild(self.server)
+        server = self.active(self.server)
+        [claimed] = self._get_allocations_by_server_uuid(
+            server['id']).values()
+        self.assertEqual(1, claimed['resources']['VCPU'])
+
+    def _release(self, api, context, instance, *args, **kwargs):
+        """Do what a conductor does whose attempt had chosen this host."""
+        claims.release(
+            context.elevated(), report.report_client_singleton(),
+            instance.uuid, objects.Selection(
+                service_host=kwargs['host'], nodename=kwargs['node'],
+                compute_node_uuid=self._get_provider_uuid_by_host(
+                    kwargs['host'])))

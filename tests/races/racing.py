@@ -14,13 +14,17 @@
 
 import collections
 import dataclasses
+import itertools
 import json
 import os
 import random
 import re
 import time
 
+import fixtures
+from nova.db.main import models
 from nova.tests import fixtures as nova_fixtures
+import sqlalchemy as sa
 
 from tests.functional import base
 from tests.races import operations
@@ -41,6 +45,23 @@ LOG = os.environ.get('CELL0_REBUILD_RACES_LOG')
 UNTIL = float(os.environ.get('CELL0_REBUILD_RACES_UNTIL', 'inf'))
 
 
+class FreshIds(fixtures.Fixture):
+    """Gives no instance the ID of a row that was deleted.
+
+    SQLite does; InnoDB and PostgreSQL do not, and a conductor tells its row
+    from that of another attempt by it.
+    """
+
+    def _setUp(self):
+        numbers = itertools.count(1)
+
+        def number(mapper, connection, instance):
+            instance.id = next(numbers)
+        event = models.Instance, 'before_insert', number
+        sa.event.listen(*event)
+        self.addCleanup(sa.event.remove, *event)
+
+
 class RaceTestCase(base.FunctionalTestCase):
     """nova-api, conductor, scheduler and a compute, used for many races."""
 
@@ -56,6 +77,9 @@ class RaceTestCase(base.FunctionalTestCase):
         self.flags(instances=-1, cores=-1, ram=-1, server_groups=-1,
                    group='quota')
         self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self.useFixture(FreshIds())
+        # Whom a stale conductor waits for may have been stopped.
+        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
         self._compute = self._start_compute('host1').service_ref.uuid
         self.messages = self.useFixture(operations.Messages())
         self._server = None
