@@ -152,7 +152,7 @@ class Recovery:
             _clear(context, found)
             return
         if found.state is stuck.State.ON_ITS_WAY:
-            buried = _bury_on_its_way(context, found, self._before)
+            found, buried = self._bury_on_its_way(context, found)
         elif found.state is stuck.State.LEFTOVERS:
             buried = True
         else:
@@ -162,22 +162,24 @@ class Recovery:
             self.resources.release(
                 found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
 
-
-def _bury_on_its_way(
-    context: ty.Any, found: stuck.Stuck, before: datetime.datetime
-) -> bool:
-    for trace in found.traces:
-        if trace.row.is_on_host:
-            raise real_cell.on_host()
-    build_request = switch.seize(context, found.uuid, before, EVENT)
-    if build_request is None:
-        return False
-    the_mark = mark.of(build_request.instance)
-    assert the_mark is not None
-    mark.take_off(build_request.instance)
-    return attempts.bury_again(
-        context, attempts.Attempt(build_request, the_mark), found.cell,
-        _recorder(found.uuid))
+    def _bury_on_its_way(
+        self, context: ty.Any, found: stuck.Stuck
+    ) -> tuple[stuck.Stuck, bool]:
+        for trace in found.traces:
+            if trace.row.is_on_host:
+                raise real_cell.on_host()
+        build_request = switch.seize(
+            context, found.uuid, self._before, EVENT)
+        if build_request is None:
+            return found, False
+        # Whoever had it may have gone on until then, into a cell.
+        found = self._finder.look(found.uuid) or found
+        the_mark = mark.of(build_request.instance)
+        assert the_mark is not None
+        mark.take_off(build_request.instance)
+        return found, attempts.bury_again(
+            context, attempts.Attempt(build_request, the_mark), found.cell,
+            _recorder(found.uuid))
 
 
 def _bury_handed_over(context: ty.Any, found: stuck.Stuck) -> bool:

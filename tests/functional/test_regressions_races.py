@@ -18,6 +18,7 @@ from nova.scheduler.client import report
 from cell0_rebuild.conductor import claims
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recovering
 from tests.functional import test_races
 
 
@@ -101,3 +102,20 @@ class LostClaimTest(test_races.RaceTestCase):
                 service_host=kwargs['host'], nodename=kwargs['node'],
                 compute_node_uuid=self._get_provider_uuid_by_host(
                     kwargs['host'])))
+
+
+class LostServerTest(recovering.RecoverTestCase):
+
+    def test_a_recovery_lost_one_that_had_got_to_a_cell_just_then(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.seize', before=self._go_on))
+        self.rebuild(self.server)
+        self.assert_recovered('on its way')
+        self.assert_can_be_rebuilt()
+
+    def _go_on(self, *args, **kwargs):
+        """Have the conductor map the server to its cell, and die there."""
+        self.useFixture(base.Interception(
+            recovering.HAND_OVER, before=recovering.crash))
+        self.late.deliver()
+        self.assertEqual('cell1', databases.cell_of(self.server['id']))
