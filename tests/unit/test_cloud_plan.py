@@ -75,6 +75,7 @@ class PlanTest(testtools.TestCase):
         self.plan.broker_url = 'rabbit://user:word@host:2/'
         self.plan.memcached_url = 'memcached://host:3'
         self.assertEqual([], services.infrastructure(self.plan))
+        self.assertEqual([], services.broker(self.plan))
         self.assertEqual('mysql+pymysql://user:word@host:1/nova_api'
                          '?charset=utf8mb4', self.plan.database('nova_api'))
         self.assertEqual('rabbit://user:word@host:2/cell1',

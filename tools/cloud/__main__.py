@@ -20,6 +20,7 @@ import os
 import shutil
 import sys
 
+from openstack import exceptions
 import psutil
 
 from tests.integration import processes
@@ -37,10 +38,14 @@ def main(arguments):
     """Read the command line and return the exit code."""
     options = _parser().parse_args(arguments)
     plan = plans.Plan.load(plans.FOLDER)
+    if plan is None and options.do is not _up:
+        displays.OUT.print(f'There is no cloud in {plans.FOLDER}.')
+        return 0 if options.do is _down else 1
     try:
         with displays.Display() as display:
             return options.do(options, plan, display)
-    except (processes.ProcessError, schema.CommandFailed) as error:
+    except (processes.ProcessError, schema.CommandFailed,
+            clouds.NoSuchService, exceptions.SDKException) as error:
         displays.OUT.print(str(error), style='red', markup=False)
         return 1
 
@@ -122,9 +127,6 @@ Logs are in {plan.folder / 'log'}.""", markup=False)
 
 
 def _down(options, plan, display):
-    if plan is None:
-        displays.OUT.print('There is no cloud.')
-        return 0
     clouds.Cloud(plan, display).down()
     if options.wipe:
         shutil.rmtree(plan.folder)
@@ -166,15 +168,13 @@ def _stop(options, plan, display):
 
 
 def _start(options, plan, display):
-    service = clouds.Cloud(plan, display).service(options.name)
-    service.start()
-    service.wait()
+    clouds.Cloud(plan, display).start(options.name)
     return 0
 
 
 def _restart(options, plan, display):
-    clouds.Cloud(plan, display).restart(options.name)
-    return 0
+    _stop(options, plan, display)
+    return _start(options, plan, display)
 
 
 if __name__ == '__main__':

@@ -16,6 +16,8 @@ import concurrent.futures
 import json
 import shutil
 
+from openstack import exceptions
+
 from tests.integration import brokers
 from tests.integration import databases
 from tools.cloud import contents
@@ -23,6 +25,10 @@ from tools.cloud import daemons
 from tools.cloud import plan as plans
 from tools.cloud import schema
 from tools.cloud import services
+
+
+class NoSuchService(Exception):
+    """The cloud has no service of that name."""
 
 
 class Cloud:
@@ -36,6 +42,7 @@ class Cloud:
         """Have all of it running; what runs as it should is left alone."""
         self._once('folders', self._make_folders)
         self._start(services.infrastructure(self.plan))
+        self._start(services.broker(self.plan))
         self._once('databases', lambda: schema.create(self.plan))
         self._once('schemas', lambda: schema.fill(self.plan, self._display))
         # The others ask it for tokens as they start.
@@ -56,34 +63,42 @@ class Cloud:
     def remove_compute(self, name):
         """Stop a compute and have Nova forget it.
 
+        :raises NoSuchService: if there is none.
         :raises openstack.exceptions.ConflictException: if it has servers.
         """
+        daemon = self.service(f'nova-compute-{name}').daemon
         compute = contents.connect(self.plan).compute
-        daemons.Daemon(self.plan.folder, f'nova-compute-{name}').stop()
-        for found in compute.services(host=name, binary='nova-compute'):
-            compute.delete_service(found)
+        daemon.stop()
+        try:
+            for found in compute.services(host=name, binary='nova-compute'):
+                compute.delete_service(found)
+        except exceptions.ConflictException:
+            self.start(f'nova-compute-{name}')
+            raise
         del self.plan.computes[name]
         self.plan.mapped.remove(name)
         self.plan.save()
 
     def service(self, name):
-        """Return a service by its name."""
-        for found in self.services():
-            if found.name == name:
-                return found
-        raise KeyError(name)
+        """Return a service by its name.
+
+        :raises NoSuchService: if there is none.
+        """
+        found = {service.name: service for service in self.services()}
+        if name not in found:
+            raise NoSuchService(
+                f'There is no service {name}, only {", ".join(found)}.')
+        return found[name]
 
     def services(self):
         """Return all services, in the order in which they are started."""
         return [*services.infrastructure(self.plan),
-                services.identity(self.plan), *services.openstack(self.plan),
-                *services.computes(self.plan)]
+                *services.broker(self.plan), services.identity(self.plan),
+                *services.openstack(self.plan), *services.computes(self.plan)]
 
-    def restart(self, name):
-        """Stop a service and start it again."""
-        service = self.service(name)
-        service.daemon.stop()
-        self._start([service])
+    def start(self, name):
+        """Have a service running that was stopped."""
+        self._start([self.service(name)])
 
     def down(self):
         """Stop what was started and nothing else."""
@@ -131,11 +146,12 @@ class Cloud:
         """Start services, all at once, unless they run as they should."""
         def start(service):
             with self._display.step(f'start {service.name}'):
+                service.start()
                 service.wait()
 
-        started = [service for service in wanted if service.start()]
+        outdated = [service for service in wanted if not service.current]
         with concurrent.futures.ThreadPoolExecutor(20) as pool:
-            for done in [pool.submit(start, service) for service in started]:
+            for done in [pool.submit(start, service) for service in outdated]:
                 done.result()
 
     def _discover(self):

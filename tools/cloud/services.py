@@ -62,18 +62,17 @@ class Service:
             [self.command, self.environment, self.options], default=str,
             sort_keys=True).encode()).hexdigest()
 
-    def start(self):
-        """Have it running with what it is configured to by now.
-
-        :returns: whether it had to be started.
-        """
+    @property
+    def current(self):
+        """Whether it runs with what it is configured to by now."""
         daemon = self.daemon
-        if daemon.running and daemon.recorded['digest'] == self.digest:
-            return False
-        daemon.stop()
+        return daemon.running and daemon.recorded['digest'] == self.digest
+
+    def start(self):
+        """Start it, after a stop if it is running."""
+        self.daemon.stop()
         self.write()
-        daemon.start(self.command, self.digest, **self.environment)
-        return True
+        self.daemon.start(self.command, self.digest, **self.environment)
 
     def write(self):
         """Write its configuration file, if it has one."""
@@ -98,7 +97,7 @@ class Service:
 
 
 def infrastructure(plan):
-    """Return MariaDB, RabbitMQ and memcached, as far as they are ours."""
+    """Return MariaDB, memcached and what RabbitMQ needs, if they are ours."""
     ports = plan.ports
     found = []
     if not plan.database_url:
@@ -113,14 +112,20 @@ def infrastructure(plan):
                 '-m', '64', '-u', 'root'],
             _listens(ports['memcached'])))
     if not plan.broker_url:
-        found += [
-            Service(plan, 'epmd', list(brokers.epmd_command(ports['epmd'])),
-                    _listens(ports['epmd'])),
-            Service(plan, 'rabbitmq', [brokers.SCRIPT],
-                    _listens(ports['rabbitmq']), brokers.environment(
-                        plan.folder / 'rabbitmq', ports['rabbitmq'],
-                        ports['distribution'], ports['epmd']))]
+        found.append(Service(
+            plan, 'epmd', list(brokers.epmd_command(ports['epmd'])),
+            _listens(ports['epmd'])))
     return found
+
+
+def broker(plan):
+    """Return RabbitMQ, if it is ours."""
+    ports = plan.ports
+    return [] if plan.broker_url else [Service(
+        plan, 'rabbitmq', [brokers.SCRIPT], _listens(ports['rabbitmq']),
+        brokers.environment(
+            plan.folder / 'rabbitmq', ports['rabbitmq'],
+            ports['distribution'], ports['epmd']))]
 
 
 def identity(plan):
