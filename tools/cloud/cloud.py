@@ -42,11 +42,11 @@ class Cloud:
         """Have all of it running; what runs as it should is left alone."""
         self._once('folders', self._make_folders)
         self._start(services.infrastructure(self.plan))
-        self._start(services.broker(self.plan))
         self._once('databases', lambda: schema.create(self.plan))
         self._once('schemas', lambda: schema.fill(self.plan, self._display))
-        # The others ask it for tokens as they start.
-        self._start([services.identity(self.plan)])
+        # The others ask Keystone for tokens as they start.
+        self._start([*services.broker(self.plan),
+                     services.identity(self.plan)])
         self._once('accounts', lambda: contents.register(self.plan))
         self._start(services.openstack(self.plan))
         self._once('contents', lambda: contents.provide(self.plan))
