@@ -65,6 +65,9 @@ class ArgumentsTest(testtools.TestCase):
         self.assertEqual(
             [UUID, UUID], parse('--server', UUID, '--server', UUID).server)
 
+    def test_an_age_can_be_given(self):
+        self.assertEqual(60, parse('--older-than', '60').older_than)
+
     @ddt.data(
         ('--server', 'name'), ('--older-than', '-1'), ('--older-than', 'x'),
         ('--format', 'xml'))
