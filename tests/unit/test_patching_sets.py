@@ -257,6 +257,17 @@ class LateMismatchTest(_TestCase):
         self.assertIn(self.deceptive, str(error))
         self.assert_original(self.loaded, 'function')
 
+    def test_a_wrapper_of_ours_that_cannot_be_imported_is_one(self):
+        name = self.modules.write()
+        self.install(patching.PatchSet([
+            patch(self.loaded.__name__, 'function'),
+            patching.Patch(patch(name, 'function').target, 'no.such:wrapper'),
+        ]))
+        self.assert_original(importlib.import_module(name), 'function')
+        self.assert_original(self.loaded, 'function')
+        [event] = self.events
+        self.assertIn(f"{name}: ModuleNotFoundError(", event)
+
     def test_a_function_that_is_gone_after_the_import_is_a_mismatch(self):
         name = self.modules.write(throwaway.SOURCE + '\ndel function\n')
         self.install(patching.PatchSet([patch(name, 'function')]))
