@@ -110,7 +110,8 @@ class EnabledTest(_TestCase):
             wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
             eventlet=concurrency == 'eventlet')
 
-    @ddt.data(('nova-conductor', IN_CONDUCTOR), (API, IN_API))
+    @ddt.data(
+        ('nova-conductor', IN_CONDUCTOR), (releases.API, IN_API))
     @ddt.unpack
     def test_it_logs_once_what_it_has_patched(self, program, patched):
         output = self.nova.probe(program).output
