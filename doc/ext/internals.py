@@ -81,7 +81,14 @@ def _relied_on(change: ty.Any) -> collections.abc.Iterator[list[str]]:
 
 
 def _row(target: patching.Target) -> list[str]:
-    return [f'``{target}({target.signature})``', target.reason]
+    forms = [f'``{target}({target.signature})``']
+    forms += [
+        f'in {form.releases}: ``{form.name or target.name}'
+        f'({form.signature or target.signature})``'
+        for form in target.others]
+    if target.absent:
+        forms.append(f'not in {target.absent}')
+    return ['; '.join(forms), target.reason]
 
 
 class NovaInternals(docutils.SphinxDirective):
