@@ -59,7 +59,12 @@ class Cell0RebuildMixin:
                 server = self.api.post_server({'server': server})
         else:
             server = self.api.post_server({'server': server})
-        return self._wait_for_state_change(server, 'ERROR')
+        server = self._wait_for_state_change(server, 'ERROR')
+        # Its build request goes when the server can be seen already.
+        self._wait_for_assert(lambda: self.assertFalse(
+            databases.has_build_request(server['id'])),
+            max_retries=60, sleep=0.1)
+        return server
 
     def microversion_is(self, microversion):
         """Return a context in which the client asks for a microversion."""

@@ -17,6 +17,7 @@ from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
 from nova.db.main import models as main_models
+from nova import exception
 from nova import objects
 
 from cell0_rebuild.exhumation import cells
@@ -77,6 +78,16 @@ def cell_of(server_id):
     mapping = objects.InstanceMapping.get_by_instance_uuid(
         nova_context.get_admin_context(), server_id)
     return mapping.cell_mapping.name if mapping.cell_mapping else None
+
+
+def has_build_request(server_id):
+    """Return whether a server is still, or again, on its way."""
+    try:
+        objects.BuildRequest.get_by_instance_uuid(
+            nova_context.get_admin_context(), server_id)
+    except exception.BuildRequestNotFound:
+        return False
+    return True
 
 
 def spec_of(server_id):
