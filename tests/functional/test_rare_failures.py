@@ -43,6 +43,10 @@ class RefusalTest(base.FunctionalTestCase):
     def setUp(self):
         super().setUp()
         self.server = self.bury()
+        # Nova deletes it after the server can be seen in cell0.
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['api']['build_requests']), max_retries=60,
+            sleep=0.1)
         self.logged = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
 
     def assert_says(self, text, microversion=base.STOCK, **body):
