@@ -19,6 +19,7 @@ import urllib.parse
 import pymysql
 
 from tests.integration import processes
+from tests.integration import settings
 from tools.cloud.configuration import nova
 from tools.cloud import plan as plans
 from tools.cloud import services
@@ -40,21 +41,31 @@ def create(plan):
 
 
 def fill(plan, display):
-    """Give each database its tables, and Keystone an administrator."""
-    jobs = [(service, globals()[f'_{service}']) for service in (
-        'nova', 'neutron', 'keystone', 'cinder', 'glance', 'placement')]
+    """Give each database its tables, Keystone an administrator, Nova cells."""
+    def work(what, job, *arguments):
+        with display.step(what):
+            job(plan, *arguments)
 
-    def work(service, job):
-        with display.step(f'database of {service}'):
-            job(plan)
-
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    def all_of(jobs):
         for done in [pool.submit(work, *job) for job in jobs]:
             done.result()
+
+    settings.write(_manage_file(plan), nova.manage(plan))
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        all_of((f'database of {name}', job) for name, job in (
+            ("Nova's cells", _nova_cells), ('Neutron', _neutron),
+            ('Keystone', _keystone), ("Nova's API", _nova_api),
+            ('Cinder', _cinder), ('Glance', _glance),
+            ('Placement', _placement)))
+        known = _nova_manage(plan, 'cell_v2', 'list_cells').decode()
+        all_of([('map cell0', _map_cell0), *(
+            (f'map {cell}', _map_cell, cell) for cell in plans.CELLS
+            if f' {cell} ' not in known)])
 
 
 def discover_hosts(plan):
     """Map the computes that have appeared to their cells."""
+    settings.write(_manage_file(plan), nova.manage(plan))
     _nova_manage(plan, 'cell_v2', 'discover_hosts')
 
 
@@ -114,20 +125,25 @@ def _cinder(plan):
     _sync(plan, 'cinder', 'cinder-manage', 'db', 'sync')
 
 
-def _nova(plan):
+def _nova_api(plan):
     _nova_manage(plan, 'api_db', 'sync')
+
+
+def _nova_cells(plan):
     _nova_manage(plan, 'db', 'sync', '--local_cell')
     for target in ('nova_cell0', 'nova_cell2'):
         _copy(plan, 'nova_cell1', target)
+
+
+def _map_cell0(plan):
     _nova_manage(plan, 'cell_v2', 'map_cell0', '--database_connection',
                  plan.database('nova_cell0'))
-    known = _nova_manage(plan, 'cell_v2', 'list_cells').decode()
-    for cell in plans.CELLS:
-        if f' {cell} ' not in known:
-            _nova_manage(
-                plan, 'cell_v2', 'create_cell', '--name', cell,
-                '--database_connection', plan.database(f'nova_{cell}'),
-                '--transport-url', plan.broker(cell))
+
+
+def _map_cell(plan, cell):
+    _nova_manage(plan, 'cell_v2', 'create_cell', '--name', cell,
+                 '--database_connection', plan.database(f'nova_{cell}'),
+                 '--transport-url', plan.broker(cell))
 
 
 def _sync(plan, name, command, *arguments):
@@ -138,13 +154,12 @@ def _sync(plan, name, command, *arguments):
 
 
 def _nova_manage(plan, *arguments):
-    service = services.Service(
-        plan, 'nova-manage', [], lambda: True,
-        file=plan.folder / 'etc' / 'nova-manage' / 'nova.conf',
-        options=nova.manage(plan))
-    service.write()
     return run(plan, 'nova-manage', 'nova-manage', '--config-file',
-               service.file, *arguments)
+               _manage_file(plan), *arguments)
+
+
+def _manage_file(plan):
+    return plan.folder / 'etc' / 'nova-manage' / 'nova.conf'
 
 
 def _connect(plan):
