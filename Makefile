@@ -103,5 +103,6 @@ docs: environment
 	@$(VENV)/bin/python -m sphinx -W -q -b html doc/source doc/build/html
 
 clean: cloud-down
+	@CELL0_REBUILD_CLOUD=.state/e2e-cloud $(MAKE) --no-print-directory cloud-down
 	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache cover doc/build \
 		releasenotes/build

@@ -23,6 +23,7 @@ import sys
 from openstack import exceptions
 import psutil
 
+from tests.integration import brokers
 from tests.integration import processes
 from tools.cloud import cloud as clouds
 from tools.cloud import contents
@@ -103,11 +104,12 @@ def _up(options, plan, display):
 
 
 def _check_packages(plan):
-    wanted = {'mariadb-server': 'mariadbd', 'rabbitmq-server': 'epmd',
-              'memcached': 'memcached'}
+    wanted = (('mariadb-server', 'mariadbd', plan.database_url),
+              ('rabbitmq-server', str(brokers.SCRIPT), plan.broker_url),
+              ('memcached', 'memcached', plan.memcached_url))
     path = os.pathsep.join((os.environ['PATH'], '/usr/sbin', '/usr/bin'))
-    missing = [package for package, program in wanted.items()
-               if not shutil.which(program, path=path)]
+    missing = [package for package, program, url in wanted
+               if not url and not shutil.which(program, path=path)]
     if missing:
         raise processes.ProcessError(
             f'The Debian packages {", ".join(missing)} are not installed; '

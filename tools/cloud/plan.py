@@ -22,7 +22,7 @@ from tests.integration import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = pathlib.Path(os.environ.get(
-    'CELL0_REBUILD_CLOUD', ROOT / '.state' / 'openstack'))
+    'CELL0_REBUILD_CLOUD', ROOT / '.state' / 'openstack')).resolve()
 
 # Everything is on the loopback and thrown away in the end.
 PASSWORD = 'secret'
