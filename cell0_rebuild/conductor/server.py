@@ -56,7 +56,7 @@ class RebuildServer:
         try:
             self._server.stop()
             self._server.wait()
-            self._executor.shutdown()
+            self._executor.shutdown(wait=True)
         except Exception:
             # Nova's own service is to stop all the same.
             LOG.exception('The RPC server of rebuilds did not stop well.')

@@ -131,7 +131,7 @@ class Nova(fixtures.Fixture):
         process = subprocess.run(
             [str(part) for part in command], env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+            stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
         report = self.folder / 'report'
         return Ended(process.returncode, process.stdout,
                      json.loads(report.read_text())
