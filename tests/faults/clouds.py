@@ -22,7 +22,6 @@ import fixtures
 import requests
 
 from tests.faults import boundaries
-from tests.faults import ports
 from tests.integration import cloud
 from tests.integration import processes
 
@@ -45,12 +44,6 @@ class Cloud(cloud.Cloud):
                 ('PYTHONPATH', os.pathsep.join(filter(None, path)))):
             self.useFixture(fixtures.EnvironmentVariable(name, value))
         super()._setUp()
-
-    def _configure(self):
-        super()._configure()
-        self.neutron = self.useFixture(ports.Neutron())
-        self._settings = dataclasses.replace(
-            self._settings, neutron=self.neutron.url)
 
     def _start_api(self, name, port, *changes):
         return super()._start_api(name, port, *changes, _QUICK)

@@ -9,3 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
+
+# Nova's functional tests decide here, before anything else is imported,
+# whether they run under eventlet or with threads.
+import nova.tests.functional  # noqa: F401

@@ -25,9 +25,11 @@ from tests.integration import brokers
 from tests.integration import clients
 from tests.integration import databases
 from tests.integration import dump
+from tests.integration import ports
 from tests.integration import processes
 from tests.integration import settings
 from tests.integration import standins
+from tests.integration import volumes
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / '.state' / 'cloud'
 DATABASES = ('api', 'cell0', 'cell1', 'placement')
@@ -222,17 +224,19 @@ class Cloud(fixtures.Fixture):
 
     def _configure(self):
         self._ports = processes.free_ports(2)
+        self.neutron = self.useFixture(ports.Neutron())
+        self.cinder = self.useFixture(volumes.Cinder())
         nova, placement = (f'http://127.0.0.1:{port}' for port in self._ports)
         self._settings = settings.Settings(
             FOLDER, {name: self._database.url(name) for name in DATABASES},
             self.broker.url, placement,
-            self.useFixture(standins.Glance()).url,
-            self.useFixture(standins.Neutron()).url,
-            self.useFixture(standins.Cinder()).url)
+            self.useFixture(standins.Glance()).url, self.neutron.url,
+            self.cinder.url)
         self._cell0 = self._settings.databases('cell0')
         self._cell1 = self._settings.databases('cell1')
         self._manage_conf = self._settings.write_nova(
             'nova-manage', self._cell1, settings.ENABLED)
+        self.url = nova
         self.api = clients.Client(nova)
 
     def _start(self):

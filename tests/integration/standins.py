@@ -10,18 +10,17 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What answers in place of Glance, Neutron and Cinder.
+"""What answers in place of Glance, and what all stand-ins have in common.
 
-Nova asks Glance for the image of every server and Neutron for the ports of
-every server, also of one without networks. All would need Keystone and a
-database each to say so little, so this is said here. Nothing else of the
-cloud is made up.
+Nova asks Glance for the image of every server, Neutron for its ports and
+Cinder for its volumes. All would need Keystone and a database each to say so
+little, so this is said by stand-ins: see also :mod:`ports` and
+:mod:`volumes`. Nothing else of the cloud is made up.
 """
 
 import http.server
 import json
 import threading
-import uuid
 
 import fixtures
 
@@ -80,50 +79,6 @@ class _Glance(_Handler):
         return _GLANCE.get(path)
 
 
-class _Neutron(_Handler):
-
-    def answer(self, path):
-        """List a collection, all of which are empty."""
-        return {path.rpartition('/')[2].removesuffix('.json'): []}
-
-
-class _Cinder(_Handler):
-
-    def do_POST(self):
-        size = int(self.headers['Content-Length'])
-        self.respond(self.act(json.loads(self.rfile.read(size))))
-
-    def act(self, body):
-        """Reserve a volume for a server."""
-        if 'attachment' not in body:
-            return None
-        return {'attachment': {
-            **_attachment(str(uuid.uuid4())),
-            'volume_id': body['attachment']['volume_uuid'],
-            'instance': body['attachment']['instance_uuid']}}
-
-    def answer(self, path):
-        """Describe a volume, whichever it is, or the API."""
-        *_, collection, identity = path.split('/')
-        if collection == 'volumes':
-            return {'volume': {
-                'id': identity, 'status': 'available', 'size': 1,
-                'bootable': 'true', 'multiattach': False, 'attachments': [],
-                'availability_zone': 'nova', 'metadata': {},
-                'name': '', 'description': '', 'volume_type': None,
-                'snapshot_id': None, 'created_at': _IMAGE['created_at'],
-                'volume_image_metadata': {'image_id': IMAGE}}}
-        if collection == 'attachments':
-            return {'attachment': _attachment(identity)}
-        return {'versions': [{
-            'id': 'v3.0', 'status': 'CURRENT', 'version': '3.71',
-            'min_version': '3.0'}]}
-
-
-def _attachment(identity):
-    return {'id': identity, 'status': 'reserved', 'connection_info': {}}
-
-
 class _Server(fixtures.Fixture):
 
     handler: type[_Handler]
@@ -140,19 +95,7 @@ class _Server(fixtures.Fixture):
         self.addCleanup(server.shutdown)
 
 
-class Cinder(_Server):
-    """Has any volume, each with an image on it and free."""
-
-    handler = _Cinder
-
-
 class Glance(_Server):
     """Has two images."""
 
     handler = _Glance
-
-
-class Neutron(_Server):
-    """Has nothing."""
-
-    handler = _Neutron

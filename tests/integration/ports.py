@@ -67,6 +67,11 @@ class Neutron(standins._Server):
         return [port['id'] for port in self.found['ports'].values()
                 if port['device_id'] == server_id]
 
+    def servers(self):
+        """Return the IDs of all servers that have a port."""
+        return {port['device_id'] for port in
+                list(self.found['ports'].values()) if port['device_id']}
+
     def _add(self, kind, like, **changes):
         made = {**copy.deepcopy(like), **_PROJECT, **changes}
         self.found[kind][made['id']] = made
