@@ -5,8 +5,8 @@ CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
-	faults races integration test-faults test-races matrix nova-tests \
-	tempest fuzz cover bench check docs clean cloud-environment cloud \
+	faults races integration stress test-faults test-races matrix \
+	nova-tests tempest fuzz cover bench check docs clean cloud-environment cloud \
 	cloud-down e2e
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make cloud-down   stop it"
 	@echo "make e2e          the tests on such a cloud, by its clients"
 	@echo "make matrix       unit and functional tests on Nova 26 to 34"
+	@echo "make stress       many clients at once on these, for ten minutes"
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
@@ -69,6 +70,10 @@ cloud-down:
 e2e: cloud-environment system-packages
 	@tools/environment.sh .state/older-client-venv older-client
 	@$(CLOUD_VENV)/bin/python tools/run_tests.py e2e $(if $(ARGS),'$(ARGS)')
+
+stress: environment system-packages
+	@CELL0_REBUILD_STRESS=600 $(VENV)/bin/python tools/run_tests.py \
+		integration test_stress
 
 test-faults: environment system-packages
 	@$(VENV)/bin/python tools/run_faults.py $(ARGS)

@@ -1,0 +1,149 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Whether all that is stored of some servers fits together."""
+
+import collections
+
+from cell0_rebuild import objects
+
+_CELLS = ('cell0', 'cell1')
+
+
+class Check:
+    """Compares databases, Placement, ports and volumes with what is known.
+
+    To be made when nothing is in progress.
+
+    :ivar problems: a readable line for each thing that is wrong.
+    """
+
+    def __init__(self, cloud):
+        self.problems = []
+        self._cloud = cloud
+        self._rows = cloud.dump().rows
+        self._shown = collections.defaultdict(list)
+        for server in cloud.api.get('/servers/detail')['servers']:
+            self._shown[server['id']].append(server)
+
+    def check(self, server):
+        """Check what an owner knows to be a :class:`stress.Known`."""
+        if server.deleted is None:
+            server.deleted = self._is_gone(server)
+        mapping = self._of(server.id, 'api', 'instance_mappings')
+        live = [(cell, row) for cell in _CELLS
+                for row in self._of(server.id, cell, 'instances')
+                if not row['deleted']]
+        if self._of(server.id, 'api', 'build_requests'):
+            self._wrong(server, 'it has a build request')
+        if server.deleted:
+            self._check_deleted(server, live)
+        elif len(live) != 1 or len(mapping) != 1:
+            self._wrong(server, f'it has the rows {live}, {mapping}')
+        else:
+            self._check_live(server, *live[0], mapping[0])
+
+    def check_nobody_else(self, servers):
+        """Check that nothing belongs to a server that is not there."""
+        living = {server.id for server in servers if not server.deleted}
+        for what, owners in (
+                ('listed', set(self._shown)),
+                ('allocations', self._consumers()),
+                ('ports', self._cloud.neutron.servers()),
+                ('attachments', self._cloud.cinder.servers())):
+            if owners - living:
+                self.problems.append(f'{what} of {owners - living}, which '
+                                     f'should be nobody\'s')
+
+    def _check_deleted(self, server, live):
+        if live:
+            self._wrong(server, f'it is deleted and has the rows {live}')
+        if not self._is_gone(server):
+            self._wrong(server, 'it is deleted and shown')
+        orphans = [key for key in self._tables_of(server, 'cell0')
+                   if not self._of(server.id, 'cell0', 'instances')]
+        if orphans:
+            self._wrong(server, f'it is deleted and has left {orphans}')
+
+    def _is_gone(self, server):
+        answer = self._cloud.api.ask('GET', f'/servers/{server.id}')
+        # An administrator is shown it until it is archived.
+        return not answer.ok or answer.json()['server']['status'] == 'DELETED'
+
+    def _check_live(self, server, cell, row, mapping):
+        [found] = [one for one in self._rows['api', 'cell_mappings']
+                   if one['id'] == mapping['cell_id']] or [{'name': None}]
+        if found['name'] != cell or mapping['queued_for_delete']:
+            self._wrong(server, f'it is in {cell}, its mapping is {mapping}')
+        if row['hidden']:
+            self._wrong(server, 'it is hidden')
+        if cell != 'cell0' and self._tables_of(server, 'cell0'):
+            self._wrong(server, f'it is in {cell} and has left '
+                                f'{self._tables_of(server, "cell0")}')
+        [spec] = self._of(server.id, 'api', 'request_specs')
+        if (objects.SECTION in spec['spec']) != (cell == 'cell0'):
+            self._wrong(server, f'it is in {cell}; what is kept for a '
+                                f'rebuild is not as it should be')
+        self._check_shown(server)
+        self._check_resources(server, row)
+
+    def _check_shown(self, server):
+        answer = self._cloud.api.ask('GET', f'/servers/{server.id}')
+        listed = [one['status'] for one in self._shown[server.id]]
+        if not answer.ok or listed != [answer.json()['server']['status']]:
+            self._wrong(server, f'GET answers {answer.text}, listed {listed}')
+            return
+        shown = answer.json()['server']
+        if shown['status'] not in ('ACTIVE', 'ERROR'):
+            self._wrong(server, f'its status is {shown["status"]}')
+        if shown['description'] not in server.description:
+            self._wrong(server, f'its description {server.description} '
+                                f'became {shown["description"]}')
+        if shown['locked'] not in server.locked:
+            self._wrong(server, f'locked {server.locked} became '
+                                f'{shown["locked"]}')
+        if not server.tags <= set(shown['tags']):
+            self._wrong(server, f'of the tags {server.tags} there are '
+                                f'{shown["tags"]}')
+
+    def _check_resources(self, server, row):
+        on_host = row['host'] is not None
+        if on_host != (server.id in self._consumers()):
+            self._wrong(server, f'on host {row["host"]} it has the '
+                                f'allocations {not on_host}')
+        ports = self._cloud.neutron.ports_of(server.id)
+        if server.port and on_host and ports != [server.port]:
+            self._wrong(server, f'it should have port {server.port} and has '
+                                f'{ports}')
+        wanted = {one['attachment_id'] for cell in _CELLS
+                  for one in self._of(server.id, cell, 'block_device_mapping')
+                  if not one['deleted'] and one['attachment_id']}
+        found = self._cloud.cinder.attachments_of(server.id)
+        if wanted != found:
+            self._wrong(server, f'its attachments are {wanted} in Nova, '
+                                f'{found} in Cinder')
+
+    def _consumers(self):
+        return {one['consumer_id'] for one in
+                self._rows['placement', 'allocations']}
+
+    def _of(self, server_id, database, table):
+        return [row for row in self._rows[database, table]
+                if server_id in (row.get('instance_uuid'), row.get('uuid'))]
+
+    def _tables_of(self, server, database):
+        return [table for (found, table), rows in self._rows.items()
+                if found == database
+                and any(server.id in row.values() for row in rows)]
+
+    def _wrong(self, server, problem):
+        self.problems.append(f'{server.id}: {problem}')

@@ -1,0 +1,232 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Many clients that do anything, at the same time, with the same servers."""
+
+import collections
+import contextlib
+import random
+import threading
+import time
+import uuid
+
+import requests
+
+from tests.integration import clients
+from tests.integration import standins
+
+# How often each is done.
+_WEIGHTS = {
+    'rebuild': 30, 'show': 10, 'describe': 10, 'list_all': 5, 'tag': 5,
+    'lock': 5, 'create': 4, 'reset': 3, 'delete': 3, 'force_delete': 1}
+
+
+class Known:
+    """What an owner knows of a server by the answers.
+
+    Changes are made one at a time, so that the last one accepted is there at
+    the end; rebuilds, resets and deletes go on meanwhile.
+
+    :param description: what it may be; more than one after an answer that
+        does not say whether it was changed. So is locked.
+    :param tags: those that were accepted.
+    :param deleted: a delete was accepted; None if nobody knows.
+    """
+
+    def __init__(self, server_id, port):
+        self.id = server_id
+        self.port = port
+        self.description = {None}
+        self.locked = {False}
+        self.tags = set()
+        self.deleted = False
+        self.change = threading.Lock()
+
+    def note_delete(self, answer):
+        """Remember how a delete was answered."""
+        if answer.ok:
+            self.deleted = True
+        elif answer.status_code >= 500 and not self.deleted:
+            self.deleted = None
+
+
+class Crowd:
+    """Clients of one cloud.
+
+    :ivar servers: all that were ever made, by ID.
+    :ivar answers: counts (operation, code).
+    :ivar problems: answers that are wrong at once.
+    """
+
+    def __init__(self, cloud, seed):
+        self.servers = {}
+        self.answers = collections.Counter()
+        self.problems = []
+        self._cloud = cloud
+        self._seed = seed
+        self._guard = threading.Lock()
+
+    def run(self, count, seconds):
+        """Let clients do what they like for some time.
+
+        :param count: of the clients.
+        """
+        self._end = time.monotonic() + seconds
+        threads = [threading.Thread(target=self._act, args=[number])
+                   for number in range(count)]
+        threads.append(threading.Thread(target=self._change_capacity))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def add(self, client, chance):
+        """Create a server; it has a port, a volume or neither."""
+        body = {'name': 'server', 'flavorRef': 'small', 'networks': 'none',
+                'imageRef': standins.IMAGE}
+        port = None
+        if chance.random() < 0.6:
+            with self._guard:
+                port = self._cloud.neutron.add_port()
+            body['networks'] = [{'port': port}]
+        if chance.random() < 0.4:
+            body['block_device_mapping_v2'] = [
+                {'boot_index': 0, 'source_type': 'image',
+                 'uuid': standins.IMAGE, 'destination_type': 'local',
+                 'delete_on_termination': True},
+                {'boot_index': -1, 'source_type': 'volume',
+                 'uuid': str(uuid.uuid4()), 'destination_type': 'volume'}]
+        answer = client.ask('POST', '/servers', {'server': body})
+        if answer.status_code == 202:
+            server_id = answer.json()['server']['id']
+            with self._guard:
+                self.servers[server_id] = Known(server_id, port)
+        return answer
+
+    def _act(self, number):
+        chance = random.Random(f'{self._seed} {number}')
+        client = clients.Client(self._cloud.url)
+        while time.monotonic() < self._end:
+            [name] = chance.choices(list(_WEIGHTS), _WEIGHTS.values())
+            with self._guard:
+                server = chance.choice(list(self.servers.values()))
+            try:
+                answer = getattr(self, f'_{name}')(client, server, chance)
+            except requests.RequestException as error:
+                self._note(name, server, type(error).__name__, str(error))
+                continue
+            if answer is not None:
+                self._note(name, server, answer.status_code, answer.text)
+
+    def _note(self, name, server, code, text):
+        with self._guard:
+            self.answers[name, code] += 1
+            # Of a server that boots, Nova itself answers some with 500.
+            if not isinstance(code, int) or (name in (
+                    'rebuild', 'show', 'list_all', 'create') and code >= 500):
+                self.problems.append(f'{name} of {server.id}: {code} {text}')
+
+    def _change_capacity(self):
+        chance = random.Random(self._seed)
+        while time.monotonic() < self._end:
+            if chance.random() < 0.5:
+                self._cloud.open_host()
+            else:
+                self._cloud.close_hosts()
+            time.sleep(chance.uniform(0.5, 3))
+
+    def _create(self, client, server, chance):
+        return self.add(client, chance)
+
+    def _rebuild(self, client, server, chance):
+        return client.rebuild(server.id)
+
+    def _show(self, client, server, chance):
+        return client.ask('GET', f'/servers/{server.id}')
+
+    def _list_all(self, client, server, chance):
+        answer = client.ask('GET', '/servers')
+        if answer.ok:
+            found = collections.Counter(
+                one['id'] for one in answer.json()['servers'])
+            self.problems += [f'{one} is listed {count} times'
+                              for one, count in found.items() if count > 1]
+        return answer
+
+    def _describe(self, client, server, chance):
+        wanted = str(chance.random())
+        with _changing(server) as free:
+            if not free:
+                return None
+            answer = client.ask('PUT', f'/servers/{server.id}', {
+                'server': {'description': wanted}})
+            if answer.ok:
+                server.description = {wanted}
+            elif answer.status_code >= 500:
+                server.description |= {wanted}
+        return answer
+
+    def _tag(self, client, server, chance):
+        wanted = f'tag-{chance.randrange(20)}'
+        with _changing(server) as free:
+            if not free:
+                return None
+            # Nova lets nobody tag a server in ERROR.
+            self._order(
+                client, server, {'os-resetState': {'state': 'active'}})
+            answer = client.ask(
+                'PUT', f'/servers/{server.id}/tags/{wanted}')
+            if answer.ok:
+                server.tags |= {wanted}
+            self._reset(client, server, chance)
+        return answer
+
+    def _lock(self, client, server, chance):
+        wanted = chance.random() < 0.5
+        with _changing(server) as free:
+            if not free:
+                return None
+            answer = self._order(
+                client, server, {'lock' if wanted else 'unlock': None})
+            if answer.ok:
+                server.locked = {wanted}
+            elif answer.status_code >= 500:
+                server.locked |= {wanted}
+        return answer
+
+    def _reset(self, client, server, chance):
+        return self._order(
+            client, server, {'os-resetState': {'state': 'error'}})
+
+    def _delete(self, client, server, chance):
+        answer = client.ask('DELETE', f'/servers/{server.id}')
+        server.note_delete(answer)
+        return answer
+
+    def _force_delete(self, client, server, chance):
+        answer = self._order(client, server, {'forceDelete': None})
+        server.note_delete(answer)
+        return answer
+
+    def _order(self, client, server, action):
+        return client.ask('POST', f'/servers/{server.id}/action', action)
+
+
+@contextlib.contextmanager
+def _changing(server):
+    """Have a server for oneself, or not: nobody waits."""
+    free = server.change.acquire(blocking=False)
+    try:
+        yield free
+    finally:
+        if free:
+            server.change.release()
