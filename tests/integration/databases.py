@@ -44,8 +44,11 @@ def server_command(data, port):
 
 
 def _where(data):
+    # A server that starts deletes whatever temporary tables it finds there.
+    scratch = pathlib.Path(f'{data}-tmp')
+    scratch.mkdir(parents=True, exist_ok=True)
     # As root it would change to the user of the distribution's server.
-    return ['--no-defaults', f'--datadir={data}',
+    return ['--no-defaults', f'--datadir={data}', f'--tmpdir={scratch}',
             *(['--user=root'] if os.geteuid() == 0 else [])]
 
 
