@@ -54,6 +54,9 @@ case $purpose in
     31 | 32 | 33) minors=(12) ;;
     *) minors=(11 12 13) ;;
 esac
+if [[ ${PYTHON:-} =~ ^python3\.([0-9]+)$ ]]; then
+    minors=("${BASH_REMATCH[1]}")
+fi
 
 function is_suitable {
     [[ " ${minors[*]} " == *" $("$1" -c '

@@ -81,13 +81,14 @@ def run(row, suites):
     folder = STATE / row
     release, python = row.partition('-')[0], ROWS[row]
     environment = {
-        **os.environ, 'PYTHON': f'python{python}',
+        **os.environ,
         'CELL0_REBUILD_STATE': str(folder.relative_to(ROOT) / 'stestr')}
     STATE.mkdir(parents=True, exist_ok=True)
     with open(STATE / f'{row}.log', 'w') as log:
         built = subprocess.run(
             [ROOT / 'tools/environment.sh', folder / 'venv', release],
-            cwd=ROOT, env=environment, stdout=log, stderr=log, check=False)
+            cwd=ROOT, env={**environment, 'PYTHON': f'python{python}'},
+            stdout=log, stderr=log, check=False)
     if built.returncode:
         _say(f'{row}: no environment, see .state/matrix/{row}.log')
         return

@@ -172,6 +172,8 @@ def environment(suite):
     threads = signatures.read(
         'nova.monkey_patch', '_get_concurrency_from_config') is not None
     return {**os.environ,
+            # What stestr runs the tests with.
+            'PYTHON': sys.executable,
             'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1' if threads else '0',
             'OS_TEST_TIMEOUT': os.environ.get('OS_TEST_TIMEOUT', '180'),
             **special}
