@@ -29,7 +29,8 @@ extensions = [
 config_generator_config_file = (
     '../../etc/cell0_rebuild/config-generator.conf')
 sample_config_basename = 'admin/cell0_rebuild'
-exclude_patterns = ['admin/*-table.rst', 'contributor/*-table.rst']
+exclude_patterns = [
+    'admin/*-table.rst', 'admin/performance/*', 'contributor/*-table.rst']
 html_theme = 'openstackdocs'
 pygments_style = 'native'
 # It is not hosted by OpenStack, whose pages and bug tracker the theme knows.

@@ -67,7 +67,7 @@ def _scale(options):
 
 def _bulk(options):
     import bulk
-    return bulk.measure(options.servers, 4)
+    return bulk.measure(options.servers, 2)
 
 
 def _startup(options):

@@ -94,8 +94,8 @@ class _Blobs(base.FunctionalTestCase):
             b'x' * FILE).decode()}
         found = type(self).found = {}
         for name, networks, files in [
-                *((f'{count} networks', count, []) for count in NETWORKS),
-                (f'1 network, a file of {FILE} bytes', 1, [file])]:
+                *((f'networks: {count}', count, []) for count in NETWORKS),
+                (f'networks: 1, a file of {FILE} bytes', 1, [file])]:
             server = self.bury(networks=[network] * networks,
                                personality=files)
             found[name] = {'buried': _sizes(server['id'])}

@@ -18,7 +18,8 @@ import statistics
 
 def spread(samples):
     """Return a median with its quartiles, as text."""
-    low, _, high = statistics.quantiles(samples, n=4)
+    low, _, high = statistics.quantiles(
+        samples, n=4, method='inclusive')
     return f'{statistics.median(samples):.2f} ({low:.2f} to {high:.2f})'
 
 

@@ -77,14 +77,17 @@ def bulk(found):
     return figure
 
 
+PLOTS = {'times': times, 'running': times, 'scale': scale, 'bulk': bulk}
+
+
 def main(results, folder):
     """Plot what there are results of."""
     found = json.loads(pathlib.Path(results).read_text())
-    for plot in (times, scale, bulk):
-        if plot.__name__ in found:
-            figure = plot(found[plot.__name__]['found'])
+    for name, plot in PLOTS.items():
+        if name in found:
+            figure = plot(found[name]['found'])
             figure.tight_layout()
-            figure.savefig(pathlib.Path(folder) / f'{plot.__name__}.svg',
+            figure.savefig(pathlib.Path(folder) / f'{name}.svg',
                            metadata={'Date': None})
 
 

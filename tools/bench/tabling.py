@@ -77,7 +77,7 @@ def times(found):
 
 
 def running(found):
-    """The rebuild against its alternatives, timed on another cloud."""
+    """The rebuild against its alternatives, timed on a running cloud."""
     yield _TIMES
     yield from _times(found)
 
