@@ -71,6 +71,8 @@ class DaemonTest(testtools.TestCase):
         stranger = subprocess.Popen(SLEEP, start_new_session=True)
         self.addCleanup(stranger.wait)
         self.addCleanup(stranger.kill)
+        # Times of start are known to a tick of the clock.
+        time.sleep(2 / os.sysconf('SC_CLK_TCK'))
         daemon = self.start(SLEEP)
         pid = daemon.recorded['pid']
         self.addCleanup(os.kill, pid, 9)
