@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 from rich import console
 
@@ -41,6 +42,14 @@ def shared():
     if _cloud is None:
         _cloud = Cloud()
     return _cloud
+
+
+def _stop():
+    # A process that is about to exit cannot start the threads that do it.
+    subprocess.run(
+        [sys.executable, '-m', 'tools.cloud', 'down'], cwd=plans.ROOT,
+        env={**os.environ, 'CELL0_REBUILD_CLOUD': str(FOLDER)},
+        stdout=subprocess.DEVNULL, check=True)
 
 
 class CommandFailed(Exception):
@@ -132,9 +141,8 @@ class Cloud:
         plan = plans.Plan.make(FOLDER)
         plan.enabled = 'CELL0_REBUILD_E2E_STOCK' not in os.environ
         plan.save()
-        runner = self._runner_of(plan)
-        atexit.register(runner.down)
-        runner.up()
+        atexit.register(_stop)
+        self._runner_of(plan).up()
         return plan
 
     def _runner_of(self, plan):
