@@ -142,6 +142,12 @@ BUILD_STEPS = (
 
 MOVES = (
     patching.Target(
+        'nova.context', 'set_target_cell', 'context, cell_mapping',
+        'called: two cells are worked in side by side'),
+    patching.Target(
+        'nova.context', 'load_cells', '',
+        'called: cell0 is one of the CELLS that it keeps'),
+    patching.Target(
         'nova.objects.build_request', 'BuildRequest._from_db_object',
         'context, req, db_req', 'called: reads a locked row'),
     patching.Target(
