@@ -284,8 +284,8 @@ class LateChangeTest(RaceTestCase):
         self.assertEqual(
             [], databases.rows_with(
                 self.server['id'], databases.dump()['cell1']))
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id'])))
 
     def test_what_the_request_changes_wins_over_what_was(self):
         late = self.useFixture(HeldMessage())

@@ -74,7 +74,8 @@ class FlavorAcceleratorTest(_AcceleratorTestCase):
         self.buried_again(server)
         self.cyborg.mock_fake_delete_arqs_by_uuid.assert_called_once_with(
             [arq['uuid']])
-        self._check_no_allocs_usage(server['id'])
+        self._wait_for_assert(
+            lambda: self._check_no_allocs_usage(server['id']))
         self.cyborg.mock_bind_arqs.side_effect = self.cyborg.fake_bind_arqs
         self.rebuild(server)
         self._check_allocations_usage(self.active(server))
@@ -86,9 +87,11 @@ class FlavorAcceleratorTest(_AcceleratorTestCase):
             before=_unreachable))
         self.rebuild(server)
         self.buried_again(server)
-        self._check_no_allocs_usage(server['id'])
-        self.assertEqual(
-            [], self.cyborg.fake_get_arqs_for_instance(server['id']))
+        # It is shown in cell0 before all that it had is released.
+        self._wait_for_assert(
+            lambda: self._check_no_allocs_usage(server['id']))
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], self.cyborg.fake_get_arqs_for_instance(server['id'])))
 
 
 def _unreachable(*args, **kwargs):
