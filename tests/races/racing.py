@@ -123,7 +123,8 @@ class RaceTestCase(base.FunctionalTestCase):
                     sections[not schedule.swapped][schedule.second - 1])],
                 blocked=played.blocked, ended=str(played))
             if verdict == verdicts.DIFFERENT:
-                problems.append(f'{schedule}: {played}')
+                problems.append(
+                    f'{schedule}: {played}, not {[*map(str, orders)]}')
         return problems
 
     def _orders(self, a, b):
@@ -247,7 +248,7 @@ class RaceTestCase(base.FunctionalTestCase):
 
     def _settle(self):
         """Wait until no compute is at work on the server."""
-        end = time.monotonic() + 3
+        end = time.monotonic() + 20
         while outcome.is_busy(self._server['id']) and time.monotonic() < end:
             time.sleep(0.01)
 
