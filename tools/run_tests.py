@@ -166,14 +166,14 @@ def environment(suite):
     34 runs its services with threads, older ones under eventlet.
     """
     special = SPECIAL[suite][2] if suite in SPECIAL else {}
-    if suite not in MEASURED:
-        # What stestr starts its workers with.
-        special = {**special, 'PYTHON': sys.executable}
+    # What stestr starts its workers with: not what PYTHON was for others.
+    worker = sys.executable
+    if suite in MEASURED and 'CELL0_REBUILD_COVER' in os.environ:
+        worker = f'{worker} -m coverage run'
     threads = signatures.read(
         'nova.monkey_patch', '_get_concurrency_from_config') is not None
     return {**os.environ,
-            # What stestr runs the tests with.
-            'PYTHON': sys.executable,
+            'PYTHON': worker,
             'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1' if threads else '0',
             'OS_TEST_TIMEOUT': os.environ.get('OS_TEST_TIMEOUT', '180'),
             **special}
