@@ -12,10 +12,11 @@
 
 """The RequestSpec that keeps what a burial would lose.
 
-When a server is buried, Nova forgets which networks its owner asked for. We
-keep them, in the JSON blob that Nova stores a RequestSpec in, beside the
-object's own data, where every Nova ignores it. The object's fields and
-version stay Nova's, so every service and release can read it.
+When a server is buried, Nova forgets which networks its owner asked for, and
+the rest of :class:`Kept`. We keep it, in the JSON blob that Nova stores a
+RequestSpec in, beside the object's own data, where every Nova ignores it. The
+object's fields and version stay Nova's, so every service and release can read
+it.
 """
 
 from __future__ import annotations

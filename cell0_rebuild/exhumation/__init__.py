@@ -10,4 +10,4 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""How a server moves from cell0 to a build request, and back."""
+"""How a server moves between cell0, a build request and a real cell."""
