@@ -10,10 +10,11 @@ ARGS ?=
 	cloud-down e2e
 
 help:
+	@echo "make environment  the environment of all that follows, in .venv"
 	@echo "make demo         tell the story on a whole Nova in one process"
 	@echo "                  (ARGS=--keep: and then serve it over HTTP)"
 	@echo "make test         all tests, in their own environment"
-	@echo "make unit         the unit tests"
+	@echo "make unit         the unit tests (ARGS=REGEX: those that match)"
 	@echo "make functional   the tests on Nova with its functional fixtures"
 	@echo "make eventlet     the main ones of them under eventlet"
 	@echo "make faults       a sample of the faults at every step of a rebuild"
@@ -110,4 +111,4 @@ docs: environment
 clean: cloud-down
 	@CELL0_REBUILD_CLOUD=.state/e2e-cloud $(MAKE) --no-print-directory cloud-down
 	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache cover doc/build \
-		releasenotes/build
+		doc/source/admin/cell0_rebuild.conf.sample releasenotes/build
