@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Every internal of Nova that the package touches, in one list.
+"""The functions of Nova that the package rests on, in one list.
 
 A target that is patched, overridden or called is here with the signature it
 was tested with, as the newest release has it; where other releases differ,
@@ -138,7 +138,8 @@ BUILD_STEPS = (
         'called: shows ERROR and the fault'),
 )
 
-# Called to move a server, in nova-api and nova-conductor.
+# Called to move a server, in nova-api and nova-conductor and by
+# cell0-rebuild-manage.
 
 MOVES = (
     patching.Target(

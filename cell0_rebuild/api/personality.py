@@ -10,7 +10,6 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-
 """The personality files of a buried server, when it is rebuilt."""
 
 from __future__ import annotations

@@ -10,7 +10,6 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-
 """Write a new image to the root volume of a server before it is scheduled.
 
 Cinder does it, to a volume that stays reserved for the server. Nova's compute

@@ -51,7 +51,7 @@ class Resources:
 
         A claim that is made meanwhile stays.
 
-        :param still: whether the server is buried still.
+        :param still: whether the server is buried, or deleted, still.
         :raises NoPlacement: if that fails.
         """
         found = self._read(instance_uuid)

@@ -45,7 +45,7 @@ _DROPPED_OF_BDM = frozenset((
 
 @dataclasses.dataclass
 class Buried:
-    """A buried server as it was read from cell0.
+    """A buried server as it was read from its cell.
 
     :param instance: with all of :data:`LOADED`.
     :param bdms: its block device mappings.
@@ -62,9 +62,9 @@ _OF_THEIR_OWN = ('metadata', 'system_metadata')
 def read(
     context: ty.Any, instance_uuid: str, before: ty.Any = None
 ) -> Buried:
-    """Read a buried server.
+    """Read a server that is buried, or one that its attempt has moved.
 
-    :param context: targeted at cell0.
+    :param context: targeted at cell0, or at the cell that it has reached.
     :param before: the server as it was read just before, whose metadata are
         taken: of these only the reason of a lock can have changed since, and
         :mod:`watched` finds it.
