@@ -88,9 +88,13 @@ class Telling:
         with serving.served(nova.application) as url:
             self._screen.log(
                 f'Nova answers at {url} until Ctrl-C. To have a server buried '
-                f'and rebuilt:',
+                f'and rebuilt, with the "id" in the first answer in place of '
+                f'SERVICE, and that in the third in place of SERVER:',
                 serving.examples(url, version, deployment.IMAGE_ID))
+            began = time.monotonic()
             serving.wait_for_interrupt()
+            # The visitor's time is not the story's.
+            self._began += time.monotonic() - began
 
 
 def tell(screen, keep):
