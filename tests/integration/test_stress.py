@@ -19,6 +19,7 @@ requests meet is up to the processes.
 import os
 import random
 import time
+import unittest
 
 from tests.integration import base
 from tests.integration import clients
@@ -26,7 +27,7 @@ from tests.integration import consistency
 from tests.integration import processes
 from tests.integration import stress
 
-SECONDS = int(os.environ.get('CELL0_REBUILD_STRESS', '30'))
+SECONDS = int(os.environ.get('CELL0_REBUILD_STRESS', '0'))
 SEED = os.environ.get('CELL0_REBUILD_STRESS_SEED', '1')
 CLIENTS = 6
 SERVERS = 30
@@ -36,12 +37,15 @@ CLOUD = None
 
 def setUpModule():
     global CLOUD
+    if not SECONDS:
+        return
     CLOUD = base.shared_cloud()
     CLOUD.conductors(enabled=['one', 'two'])
     for host in ('host', 'other'):
         CLOUD.add_host(host)
 
 
+@unittest.skipUnless(SECONDS, '"make stress" runs it')
 class StressTest(base.CloudTestCase):
 
     def test_whatever_they_do_all_fits_together_at_the_end(self):
@@ -60,8 +64,11 @@ class StressTest(base.CloudTestCase):
         try:
             processes.poll(lambda: not self.busy(crowd), 'the end', 120)
         except processes.ProcessError:
-            return [f'{server} stays {state}'
-                    for server, state in self.busy(crowd).items()]
+            stay = [f'{server} stays {state}'
+                    for server, state in self.busy(crowd).items()
+                    if not stress.is_rebuilt_by_nova(*state)]
+            if stay:
+                return stay
         # A compute tells Placement after the server is gone.
         found = []
         for _ in range(10):
