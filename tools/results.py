@@ -12,13 +12,37 @@
 
 """Results of long runs, kept so that one can go on where it was stopped."""
 
+import argparse
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STATE = ROOT / '.state' / 'results'
+
+
+def parser(description, series, cases):
+    """Return a parser of the options that every long run has.
+
+    :param description: of the command; its first line is shown.
+    :param series: what --sample takes a number of runs of.
+    :param cases: what --only chooses among.
+    """
+    made = argparse.ArgumentParser(description=description.split('\n')[0])
+    made.add_argument('--write-docs', action='store_true')
+    made.add_argument('--resume', action='store_true',
+                      help='keep what an earlier run has done')
+    made.add_argument('--minutes', type=float, default=float('inf'),
+                      help='begin no run after that')
+    made.add_argument('--sample', type=int, default=0,
+                      help=f'runs of each {series}; 0 means all')
+    made.add_argument('--seed', type=int, default=1)
+    made.add_argument('--only', default='', metavar='PATTERN',
+                      help=f'{cases} whose names match')
+    made.add_argument('--jobs', type=int, default=os.cpu_count())
+    return made
 
 
 def folder(name, sources, resume):

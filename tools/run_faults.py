@@ -24,7 +24,6 @@ stop, and --resume goes on with those that are left, of any series. The table
 has all of them.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import os
@@ -157,27 +156,9 @@ def show(found, table_rows):
     tables.show(OUT, HEADER, table_rows)
 
 
-def write_docs(table_rows):
-    """Write the table into the documentation."""
-    DOCS.write_text(tables.text('tools/run_faults.py', HEADER, table_rows),
-                    encoding='utf-8')
-    OUT.print(f'written: {DOCS.relative_to(ROOT)}')
-
-
 def main():
     """Run the series, print the table and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--write-docs', action='store_true')
-    parser.add_argument('--resume', action='store_true',
-                        help='keep what an earlier run has done')
-    parser.add_argument('--minutes', type=float, default=float('inf'),
-                        help='begin no run after that')
-    parser.add_argument('--sample', type=int, default=0,
-                        help='runs of each series; 0 means all')
-    parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--only', default='', metavar='PATTERN',
-                        help='faults whose names match')
-    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser = results.parser(__doc__, 'series', 'faults')
     parser.add_argument('tests', nargs='*')
     options = parser.parse_args()
     options.until = time.time() + 60 * options.minutes
@@ -190,7 +171,7 @@ def main():
     for output in crashes:
         OUT.print(output, markup=False)
     if options.write_docs:
-        write_docs(table_rows)
+        tables.write(OUT, DOCS, 'tools/run_faults.py', HEADER, table_rows)
     wrong = crashes or any(line.get('problem') for line in found)
     print('a server was lost or something was wrong' if wrong
           else 'no server was lost', flush=True)

@@ -180,9 +180,7 @@ def main():
     found = table(suites)
     tables.show(OUT, HEADER, found)
     if options.write_docs:
-        DOCS.write_text(tables.text('tools/run_matrix.py', HEADER, found),
-                        encoding='utf-8')
-        OUT.print(f'written: {DOCS.relative_to(ROOT)}')
+        tables.write(OUT, DOCS, 'tools/run_matrix.py', HEADER, found)
     results = [result(row, suite) for row in rows for suite in suites]
     green = all(one and not one['failed'] and one['passed']
                 for one in results)

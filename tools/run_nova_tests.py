@@ -253,9 +253,8 @@ def main():
     table_rows = rows(groups, results)
     show(tests, results, table_rows)
     if options.write_docs:
-        DOCS.write_text(tables.text('tools/run_nova_tests.py', HEADER,
-                                    table_rows), encoding='utf-8')
-        OUT.print(f'written: {DOCS.relative_to(ROOT)}')
+        tables.write(
+            OUT, DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)
     worse = table_rows[-1][-1]
     print(f'{worse} tests pass only without the package', flush=True)
     return 1 if worse else 0

@@ -12,7 +12,11 @@
 
 """Tables of results, for the terminal and for the documentation."""
 
+import pathlib
+
 from rich import table
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def show(out, header, rows):
@@ -31,3 +35,13 @@ def text(source, header, rows):
         for number, cell in enumerate(row):
             written += f'   {" " if number else "*"} - {cell}'.rstrip() + '\n'
     return written
+
+
+def write(out, path, source, header, rows):
+    """Write a table into the documentation.
+
+    :param path: of its file.
+    :param source: the command that writes it.
+    """
+    path.write_text(text(source, header, rows), encoding='utf-8')
+    out.print(f'written: {path.relative_to(ROOT)}')

@@ -17,6 +17,7 @@ import dataclasses
 import itertools
 import json
 import os
+import pathlib
 import random
 import re
 import time
@@ -25,6 +26,7 @@ from tests.faults import boundaries
 from tests.faults import remains
 from tests.faults import stories
 from tests.functional import recovering
+from tools import results
 
 # How many cases a quick run takes of each series; all if it is 0.
 SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '10'))
@@ -83,12 +85,10 @@ def left(test, story, cases):
 
 
 def _logged():
-    if not (LOG and os.path.exists(LOG)):
+    if not LOG:
         return set()
-    with open(LOG, encoding='utf-8') as stream:
-        found = [json.loads(line) for line in stream if line.endswith('\n')]
-    return {(line['fault'], line['ending']) for line in found
-            if 'fault' in line}
+    return {(line['fault'], line['ending'])
+            for line in results.lines(pathlib.Path(LOG)) if 'fault' in line}
 
 
 def log(test, **line):

@@ -17,6 +17,7 @@ import dataclasses
 import itertools
 import json
 import os
+import pathlib
 import random
 import re
 import time
@@ -32,6 +33,7 @@ from tests.races import outcome
 from tests.races import schedules
 from tests.races import turns
 from tests.races import verdicts
+from tools import results
 
 # How many schedules of each pair a quick run takes; all if it is 0.
 SAMPLE = int(os.environ.get('CELL0_REBUILD_RACES_SAMPLE', '3'))
@@ -262,12 +264,11 @@ class RaceTestCase(base.FunctionalTestCase):
         self.placement.delete(f'/allocations/{server["id"]}')
 
     def _logged(self, pair):
-        if not (LOG and os.path.exists(LOG)):
+        if not LOG:
             return set()
-        with open(LOG, encoding='utf-8') as log:
-            found = [json.loads(line) for line in log if line.endswith('\n')]
-        return {line.get('schedule') for line in found if (
-            line['pair'], line['capacity']) == (pair, self.capacity)}
+        return {line.get('schedule')
+                for line in results.lines(pathlib.Path(LOG)) if (
+                    line['pair'], line['capacity']) == (pair, self.capacity)}
 
     def _log(self, **line):
         if LOG:
