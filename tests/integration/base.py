@@ -46,6 +46,14 @@ def shared_cloud(make=clouds.Cloud):
     return _cloud
 
 
+def shared_cloud_for_burials():
+    """Return such a cloud, with a host that is disabled for burials."""
+    cloud = shared_cloud()
+    cloud.conductors(enabled=['one'])
+    cloud.open_host()
+    return cloud
+
+
 class Actions:
     """What an owner and an operator do with a cloud."""
 

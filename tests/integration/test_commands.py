@@ -18,15 +18,7 @@ from tests.integration import base
 from tests.integration import processes
 from tests.integration import test_crashes
 
-CLOUD = None
-
-
-def setUpModule():
-    global CLOUD
-    CLOUD = base.shared_cloud()
-    CLOUD.conductors(enabled=['one'])
-    # Its host is disabled while servers are buried.
-    CLOUD.open_host()
+setUpModule = base.shared_cloud_for_burials
 
 
 def _nowhere():

@@ -22,15 +22,7 @@ from tests.integration import cloud as clouds
 from tests.integration import dump
 from tests.integration import settings
 
-CLOUD = None
-
-
-def setUpModule():
-    global CLOUD
-    CLOUD = base.shared_cloud()
-    CLOUD.conductors(enabled=['one'])
-    # Its host is disabled while servers are buried.
-    CLOUD.open_host()
+setUpModule = base.shared_cloud_for_burials
 
 
 class CrashTestCase(base.CloudTestCase):

@@ -25,10 +25,7 @@ CLOUD = None
 
 def setUpModule():
     global CLOUD
-    CLOUD = base.shared_cloud()
-    CLOUD.conductors(enabled=['one'])
-    # Its host is disabled while servers are buried.
-    CLOUD.open_host()
+    CLOUD = base.shared_cloud_for_burials()
 
 
 class FleetTestCase(base.CloudTestCase):
