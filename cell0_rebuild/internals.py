@@ -156,6 +156,11 @@ MOVES = (
         'context, instance_uuid, constraint=None, hard_delete=False',
         'called: deletes the row in cell0'),
     patching.Target(
+        'nova.db.main.api', 'constraint', '**conditions',
+        'called: only a row without a host is deleted'),
+    patching.Target(
+        'nova.db.main.api', 'equal_any', '*values', 'called: likewise'),
+    patching.Target(
         'nova.objects.ec2', 'get_int_id_from_instance_uuid',
         'context, instance_uuid',
         'what it has remembered in its _CACHE is deleted: the ID in another '
@@ -165,6 +170,9 @@ MOVES = (
 # Called for what a rebuild has claimed in Placement and bound in Cyborg.
 
 CLAIMS = (
+    patching.Target(
+        'nova.accelerator.cyborg', 'get_client', 'context',
+        'called: when a build has failed'),
     patching.Target(
         'nova.accelerator.cyborg', '_CyborgClient.delete_arqs_by_uuid',
         'self, arq_uuids', 'called: when a build has failed'),
@@ -184,6 +192,9 @@ CLAIMS = (
 # by cell0-rebuild-manage.
 
 LEFTOVERS = (
+    patching.Target(
+        'nova.scheduler.client.report', 'report_client_singleton', '',
+        'called: the client of Placement'),
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.get_allocs_for_consumer',
@@ -264,6 +275,8 @@ CHECKS = (
         'nova.network.neutron', 'API.create_resource_requests',
         'self, context, requested_networks, pci_requests=None, '
         'affinity_policy=None', 'called'),
+    patching.Target(
+        'nova.limit.utils', 'use_unified_limits', '', 'called'),
     patching.Target(
         'nova.limit.placement', 'enforce_num_instances_and_resources',
         'context, project_id, request_spec, min_count, max_count, '
