@@ -24,6 +24,9 @@ from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import switch
 
+# What Nova fails with when it asks a server for the cell, and it is in none.
+_NO_CELL = "'NoneType' object has no attribute 'identity'"
+
 
 def delete(
     wrapped: ty.Callable[..., None], compute_api: ty.Any, args: ty.Any,
@@ -49,8 +52,9 @@ def _delete_anywhere(
         wrapped(context, instance, *args, **kwargs)
         if instance.deleted:
             return
-    except AttributeError:
-        # Nova has asked for the cell, and there was none.
+    except AttributeError as error:
+        if str(error) != _NO_CELL:
+            raise
         place = switch.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise

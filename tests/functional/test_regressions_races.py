@@ -14,6 +14,7 @@
 
 from nova import objects
 from nova.scheduler.client import report
+from nova.tests.functional.api import client
 
 from cell0_rebuild.conductor import claims
 from tests.functional import base
@@ -68,6 +69,22 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.api.delete_server(self.server['id'])
         late.deliver()
         self.assert_gone()
+
+    def test_an_error_of_a_delete_met_by_a_rebuild_was_hidden(self):
+        late = self.useFixture(test_races.HeldMessage())
+        self.useFixture(base.Interception(
+            'nova.compute.utils.may_have_ports_or_volumes',
+            before=self._rebuild_and_fail))
+        refused = self.assertRaises(
+            client.OpenStackApiException, self.api.delete_server,
+            self.server['id'])
+        self.assertEqual(500, refused.response.status_code)
+        late.deliver()
+        self.active(self.server)
+
+    def _rebuild_and_fail(self, *args, **kwargs):
+        self.rebuild(self.server)
+        raise AttributeError('a defect')
 
     def _rebuild(self, *args, **kwargs):
         self.rebuild(self.server)
