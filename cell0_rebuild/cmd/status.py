@@ -88,12 +88,18 @@ class Checks(upgradecheck.UpgradeCommands):
 
         from cell0_rebuild.exhumation import recovery
         before = timeutils.utcnow() - datetime.timedelta(seconds=manage.AGE)
-        count = sum(1 for _ in recovery.Recovery(before).run(dry_run=True))
-        if not count:
-            return _success()
-        return _warning(
-            f'{count} rebuilds from cell0 were interrupted. Run '
-            f'"cell0-rebuild-manage recover".')
+        run = recovery.Recovery(before)
+        count = sum(1 for _ in run.run(dry_run=True))
+        problems = []
+        if count:
+            problems.append(
+                f'{count} rebuilds from cell0 were interrupted. Run '
+                f'"cell0-rebuild-manage recover".')
+        if run.resources.problem is not None:
+            problems.append(
+                f'Placement cannot be asked; allocations of buried servers '
+                f'may be left: {run.resources.problem}')
+        return _warning(' '.join(problems)) if problems else _success()
 
     def check_unknown(self) -> upgradecheck.Result:
         """Count the servers that can never be rebuilt."""

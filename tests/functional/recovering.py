@@ -17,6 +17,9 @@ import contextlib
 import io
 import json
 
+import fixtures
+from keystoneauth1 import exceptions as ks_exc
+
 from cell0_rebuild.cmd import manage
 from tests.functional import base
 from tests.functional import databases
@@ -55,6 +58,15 @@ def recover(*servers, older_than=AT_ONCE, dry_run=False):
             dry_run=dry_run, format='json'))
     return code, {
         found.pop('server'): found for found in json.loads(output.getvalue())}
+
+
+def placement_down():
+    """Return a fixture without a Placement that tells of allocations."""
+    def be_down(*args, **kwargs):
+        raise ks_exc.ConnectFailure('down')
+    return fixtures.MonkeyPatch(
+        'nova.scheduler.client.report.SchedulerReportClient.'
+        'get_allocs_for_consumer', be_down)
 
 
 class RecoverTestCase(test_races.RaceTestCase):

@@ -13,12 +13,13 @@
 """What the recovery leaves alone, and who may come back to life after it."""
 
 import ddt
-from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import objects
+from oslo_upgradecheck import upgradecheck
 
+from cell0_rebuild.cmd import status
 from cell0_rebuild.exhumation import candidates
 from cell0_rebuild.exhumation import cells
 from tests.functional import base
@@ -194,12 +195,7 @@ class FailureTest(recovering.RecoverTestCase):
 
     def test_without_placement_all_but_the_resources_is_mended(self):
         self.rebuild_until(recovering.TAGS, before=recovering.crash)
-        get = ('nova.scheduler.client.report.SchedulerReportClient.'
-               'get_allocs_for_consumer')
-
-        def be_down(*args, **kwargs):
-            raise ks_exc.ConnectFailure('down')
-        with base.fixtures.MonkeyPatch(get, be_down):
+        with recovering.placement_down():
             code, found = recovering.recover()
             self.assertEqual(1, code)
             self.assertIn('its allocations are left: down',
@@ -208,6 +204,17 @@ class FailureTest(recovering.RecoverTestCase):
         self.assertNotEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
         self.assert_recovered('leftovers')
+
+    def test_leftovers_without_placement_were_reported_as_none(self):
+        self.rebuild_until(recovering.TAGS, before=recovering.crash)
+        with recovering.placement_down():
+            recovering.recover()
+            with base.fixtures.MonkeyPatch(
+                    'cell0_rebuild.cmd.manage.AGE', recovering.AT_ONCE):
+                result = status.Checks().check_stuck()
+        self.assertEqual(upgradecheck.Code.WARNING, result.code)
+        self.assertIn('Placement cannot be asked', result.details)
+        self.assertNotIn('interrupted', result.details)
 
     def test_a_database_that_fails_leaves_it_to_the_next_run(self):
         self.rebuild(self.server)
