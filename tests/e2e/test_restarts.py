@@ -50,3 +50,11 @@ class RestartsTestCase(base.CloudTestCase):
             conductor.wait()
         self.assertEqual(409, answer.status_code, answer.text)
         self.assertEqual('ERROR', self.server(server).status)
+
+    def test_the_first_list_of_ports_after_a_restart_was_500(self):
+        neutron = self.cloud.service('neutron')
+        neutron.daemon.stop()
+        neutron.start()
+        neutron.wait()
+        self.assertEqual(
+            200, self.user.network.get('/ports').status_code)
