@@ -1,0 +1,120 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What Nova itself loses when somebody changes what it works on.
+
+It is asked of Nova with the package off and on; both must give the same. What
+is shown here is left out by :mod:`tests.integration.stress` and
+:mod:`tests.integration.consistency`, which could not tell it from a fault of
+the package.
+"""
+
+import uuid
+
+from tests.functional import base
+from tests.functional import cinder
+
+_DRIVER = 'nova.virt.fake.FakeDriver'
+_SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
+
+
+class OvertakenTestCase(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cinder = self.useFixture(cinder.Cinder(self))
+        self._start_compute('host1')
+        self.image = self.glance.auto_disk_config_enabled_image['id']
+        self.volume = str(uuid.uuid4())
+
+    def create(self, status):
+        """Create a server with a volume and wait until Nova is done."""
+        server = self._build_server(networks='none', image_uuid=self.image)
+        server['block_device_mapping_v2'] = [
+            {'boot_index': 0, 'source_type': 'image', 'uuid': self.image,
+             'destination_type': 'local', 'delete_on_termination': True},
+            {'boot_index': -1, 'source_type': 'volume', 'uuid': self.volume,
+             'destination_type': 'volume'}]
+        return self._wait_for_server_parameter(
+            self.api.post_server({'server': server}),
+            {'status': status, 'OS-EXT-STS:task_state': None})
+
+    def in_the_middle(self, method, change):
+        """Do something to the only server before Nova's next such call."""
+        def act(*args, **kwargs):
+            [server] = self.api.get_servers(detail=False)
+            change(server)
+        self.useFixture(base.Interception(method, act))
+
+    def reset(self, server):
+        """Reset the state, as an administrator."""
+        self.api.post_server_action(
+            server['id'], {'os-resetState': {'state': 'error'}})
+
+    def describe(self, server):
+        """Change the description, as the owner."""
+        self.api.put_server(
+            server['id'], {'server': {'description': 'late'}})
+
+    def rebuild_on_host(self, server, status, task_state=None):
+        """Have Nova itself rebuild a server, and wait for what it becomes."""
+        self.rebuild(server, base.STOCK, imageRef=self.image)
+        return self._wait_for_server_parameter(server, {
+            'status': status, 'OS-EXT-STS:task_state': task_state})
+
+    def allocations(self, server):
+        return self._get_allocations_by_server_uuid(server['id'])
+
+
+class StockMixin:
+    """What Nova does, from the microversions that it has."""
+
+    def test_a_reset_in_a_rebuild_loses_the_allocation(self):
+        server = self.create('ACTIVE')
+        self.assertNotEqual({}, self.allocations(server))
+        self.in_the_middle(f'{_DRIVER}.spawn', self.reset)
+        server = self.rebuild_on_host(server, 'ERROR')
+        self.assertIn("{'task_state': None}", server['fault']['message'])
+        server = self.rebuild_on_host(server, 'ACTIVE')
+        self.assertEqual('host1', server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual({}, self.allocations(server))
+
+    def test_a_reset_in_a_rebuild_has_the_server_stay_in_it(self):
+        server = self.create('ACTIVE')
+        self.in_the_middle(f'{_DRIVER}.destroy', self.reset)
+        self.rebuild_on_host(
+            server, 'REBUILD', 'rebuild_block_device_mapping')
+        self._wait_for_assert(lambda: self.assertIn(
+            'Error', dict(self.actions(server))['rebuild']))
+        self.assertEqual(
+            'REBUILD', self.api.get_server(server['id'])['status'])
+
+    def test_a_reset_in_a_build_loses_the_attachment(self):
+        self.in_the_middle(f'{_DRIVER}.spawn', self.reset)
+        server = self.create('ERROR')
+        self.assertIn("{'task_state': None}", server['fault']['message'])
+        [volume] = self.api.get_server_volumes(server['id'])
+        self.assertIsNotNone(volume['attachment_id'])
+        self.assertEqual([], self.cinder.attachments(self.volume))
+
+    def test_a_description_that_is_given_in_a_create_is_lost(self):
+        self.in_the_middle(_SCHEDULER, self.describe)
+        self.assertIsNone(self.create('ACTIVE')['description'])
+
+
+class WithoutPackageTest(StockMixin, OvertakenTestCase):
+
+    enabled = False
+
+
+class WithPackageTest(StockMixin, OvertakenTestCase):
+    pass
