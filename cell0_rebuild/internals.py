@@ -175,7 +175,10 @@ CLAIMS = (
         'called: when a build has failed'),
     patching.Target(
         'nova.accelerator.cyborg', '_CyborgClient.delete_arqs_by_uuid',
-        'self, arq_uuids', 'called: when a build has failed'),
+        'self, arq_uuids', 'called: before a build, and when one has failed'),
+    patching.Target(
+        'nova.accelerator.cyborg', '_CyborgClient.get_arqs_for_instance',
+        'self, instance_uuid, only_resolved=False', 'called: before a build'),
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.delete_allocation_for_instance',

@@ -25,7 +25,6 @@ import copy
 import functools
 import typing as ty
 
-from nova.accelerator import cyborg
 from nova.conductor import manager
 from nova import exception
 from nova import objects
@@ -33,6 +32,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild.conductor import accelerators
 from cell0_rebuild.conductor import actions
 from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import reimage
@@ -128,6 +128,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # claim of this one.
             self.report_client.delete_allocation_for_instance(
                 context, attempt.uuid, force=True)
+            accelerators.release(
+                context, accelerators.bound(context, request_spec))
             self.schedule_and_build_instances(
                 context, [build_request], [request_spec], image,
                 admin_password, injected_files,
@@ -281,19 +283,13 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return
         self._phases.end('burial')
         self._over = True
-        self._release_accelerators(context)
+        accelerators.release(context, self._accelerators)
         if not buried and not switch.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.
             self._release(context)
             return
         claims.release_all(context, self._attempt.uuid)
-
-    def _release_accelerators(self, context: ty.Any) -> None:
-        if self._accelerators:
-            # An error is logged by it.
-            cyborg.get_client(context).delete_arqs_by_uuid(
-                self._accelerators)
 
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(db_exc.DBError),

@@ -25,7 +25,9 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import cells
 from tests.faults import boundaries
 from tests.functional import base
+from tests.functional import cyborg
 from tests.functional import databases
+from tests.functional import recovering
 from tests.functional import test_networks
 from tests.functional import test_races
 
@@ -66,6 +68,26 @@ class DeadConductorTest(test_races.RaceTestCase):
         cell0 = cells.cell0(nova_context.get_admin_context())
         fixture._default_ctxt_mgr = fixture._last_ctxt_mgr = (
             fixture._ctxt_mgrs[cell0.database_connection])
+
+
+class AcceleratorTest(base.FunctionalTestCase):
+
+    def test_recovered_it_was_rebuilt_with_a_second_accelerator(self):
+        accelerators = self.useFixture(cyborg.Cyborg())
+        compute = self._start_compute('host1').service_ref.uuid
+        flavor = accelerators.add_device(self)
+        self.admin_api.put_service(compute, {'status': 'disabled'})
+        server = self.bury(flavorRef=flavor)
+        self.admin_api.put_service(compute, {'status': 'enabled'})
+        # The first is bound, and no host told of it.
+        self.useFixture(base.Interception(recovering.CAST, recovering.crash))
+        self.rebuild(server)
+        self._wait_for_assert(
+            lambda: self.assertEqual(1, len(accelerators.of(server['id']))))
+        self.assertEqual(0, recovering.recover(server['id'])[0])
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(1, len(accelerators.of(server['id'])))
 
 
 class LostCommitTest(test_races.RaceTestCase):

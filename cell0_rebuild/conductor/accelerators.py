@@ -1,0 +1,55 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What an attempt that was cut short has left in Cyborg.
+
+An accelerator that stays bound to the server would be its second one after
+the next rebuild: a compute takes all that are bound to it.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.accelerator import cyborg
+from nova import exception
+
+
+def bound(context: ty.Any, spec: ty.Any) -> list[str]:
+    """Return the IDs of the accelerator requests of a server.
+
+    :param spec: its RequestSpec; Cyborg is asked only if the flavor or a port
+        wants an accelerator.
+    """
+    if not _are_wanted(spec):
+        return []
+    try:
+        return [found['uuid'] for found in cyborg.get_client(
+            context).get_arqs_for_instance(spec.instance_uuid)]
+    except exception.AcceleratorRequestOpFailed:
+        # So Nova's client says that there are none, too.
+        return []
+
+
+def release(context: ty.Any, identities: list[str]) -> None:
+    """Delete accelerator requests; a failure is logged by Nova's client."""
+    if identities:
+        cyborg.get_client(context).delete_arqs_by_uuid(identities)
+
+
+def _are_wanted(spec: ty.Any) -> bool:
+    networks: ty.Any = ()
+    if 'requested_networks' in spec:
+        networks = spec.requested_networks or ()
+    return 'accel:device_profile' in spec.flavor.extra_specs or any(
+        'device_profile' in network and network.device_profile
+        for network in networks)
