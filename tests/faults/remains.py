@@ -14,6 +14,10 @@
 
 from tests.functional import databases
 
+# What Nova itself leaves of a server that is deleted after its conductor has
+# died with them; see tests/functional/test_overtaken.py.
+ACCELERATORS = 'accelerators'
+
 
 def of(server_id, dump=None):
     """Return a readable set of the rows that belong to a server.

@@ -23,6 +23,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.faults import boundaries
 from tests.faults import remains
 from tests.functional import base
+from tests.functional import cyborg
 from tests.functional import databases
 from tests.functional import test_reimage
 
@@ -34,6 +35,8 @@ METADATA = {'colour': 'red'}
 CAPACITY, NO_CAPACITY = 'capacity', 'no capacity'
 # There is capacity, and Cinder writes another image to the root volume.
 REIMAGE = 're-image'
+# There is capacity, and the flavor asks for an accelerator.
+ACCELERATOR = 'accelerator'
 
 
 class Problem(Exception):
@@ -61,7 +64,9 @@ class Deployment(base.FunctionalTestCase):
         self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
         self.cinder = self.useFixture(test_reimage.WritingCinder(self))
         self._old_image = self.cinder.image
+        self.cyborg = self.useFixture(cyborg.Cyborg())
         self._service = self._start_compute('host1').service_ref.uuid
+        self._device_flavor = self.cyborg.add_device(self)
         self.crossings = self.useFixture(boundaries.Crossings(self))
         self._usual = self._usual_remains()
 
@@ -78,11 +83,15 @@ class Deployment(base.FunctionalTestCase):
             server = self.bury(**self._body_on_volume())
             wanted = {'volume': test_reimage.VOLUME,
                       'request': {'imageRef': self.glance.image2['id']}}
+        elif story == ACCELERATOR:
+            server = self.bury(**self._body(), flavorRef=self._device_flavor)
+            wanted = {'accelerators': 1}
         else:
             server = self.bury(**self._body())
-            wanted = {'volume': VOLUME, 'request': {}}
+            wanted = {}
         self.have_capacity(story != NO_CAPACITY)
-        return {**server, **wanted}
+        return {**server, 'volume': VOLUME, 'request': {}, 'accelerators': 0,
+                **wanted}
 
     def _body_on_volume(self):
         return {
@@ -164,12 +173,15 @@ class Deployment(base.FunctionalTestCase):
                 'os-extended-volumes:volumes_attached']],
             'first action': self.actions(server)[0][0],
             'claims': len(self._get_allocations_by_server_uuid(server['id'])),
+            'accelerators': len(self.cyborg.of(server['id'])),
             'on the root volume': self.cinder.image}
         expected = {
             'tags': TAGS, 'metadata': METADATA, 'ports': [PORT],
             'addresses': 1, 'volumes': [server['volume']],
             'attached': [server['volume']], 'first action': 'create',
-            'claims': 1, 'on the root volume': server['request'].get(
+            'claims': 1 + server['accelerators'],
+            'accelerators': server['accelerators'],
+            'on the root volume': server['request'].get(
                 'imageRef', self._old_image)}
         wrong = {name: value for name, value in found.items()
                  if value != expected[name]}
@@ -219,6 +231,8 @@ class Deployment(base.FunctionalTestCase):
                   self.cinder.volume_ids_for_instance(uuid)}
         if self._get_allocations_by_server_uuid(uuid):
             found.add('allocations')
+        if self.cyborg.of(uuid):
+            found.add(remains.ACCELERATORS)
         if uuid in {shown['id'] for shown in self.api.get_servers()}:
             found.add('it is listed')
         return found
@@ -231,6 +245,7 @@ class Deployment(base.FunctionalTestCase):
             for attachment in list(attachments.values()):
                 if attachment['instance_uuid'] == server['id']:
                     del attachments[attachment['id']]
+        self.cyborg.fake_delete_arqs_for_instance(server['id'])
         self.placement.delete(f'/allocations/{server["id"]}')
         self.api.api_request(f'/servers/{server["id"]}', method='DELETE')
 

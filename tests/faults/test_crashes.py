@@ -38,3 +38,11 @@ class CrashTest(series.Series):
     def test_with_another_image_it_is_shown_and_can_be_recovered(self):
         self.play_all(stories.REIMAGE, series.RECOVER,
                       processes=[boundaries.CONDUCTOR])
+
+    def test_with_an_accelerator_it_is_shown_and_can_be_deleted(self):
+        self.play_all(stories.ACCELERATOR, series.DELETE,
+                      processes=[boundaries.CONDUCTOR])
+
+    def test_with_an_accelerator_it_is_shown_and_can_be_recovered(self):
+        self.play_all(stories.ACCELERATOR, series.RECOVER,
+                      processes=[boundaries.CONDUCTOR])

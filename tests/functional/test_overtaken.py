@@ -10,21 +10,28 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What Nova itself loses when somebody changes what it works on.
+"""What Nova itself loses when something happens to what it works on.
 
 It is asked of Nova with the package off and on; both must give the same. What
-is shown here is left out by :mod:`tests.integration.stress` and
-:mod:`tests.integration.consistency`, which could not tell it from a fault of
-the package.
+is shown here is left out by :mod:`tests.integration.stress`,
+:mod:`tests.integration.consistency` and :mod:`tests.faults.series`, which
+could not tell it from a fault of the package.
 """
 
 import uuid
 
 from tests.functional import base
 from tests.functional import cinder
+from tests.functional import cyborg
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
+_CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
+
+
+def die(server):
+    """End what the conductor does for a server, as its death would."""
+    raise SystemExit
 
 
 class OvertakenTestCase(base.FunctionalTestCase):
@@ -32,6 +39,7 @@ class OvertakenTestCase(base.FunctionalTestCase):
     def setUp(self):
         super().setUp()
         self.cinder = self.useFixture(cinder.Cinder(self))
+        self.cyborg = self.useFixture(cyborg.Cyborg())
         self._start_compute('host1')
         self.image = self.glance.auto_disk_config_enabled_image['id']
         self.volume = str(uuid.uuid4())
@@ -109,6 +117,18 @@ class StockMixin:
     def test_a_description_that_is_given_in_a_create_is_lost(self):
         self.in_the_middle(_SCHEDULER, self.describe)
         self.assertIsNone(self.create('ACTIVE')['description'])
+
+
+    def test_a_death_before_a_host_has_it_leaves_the_accelerator(self):
+        flavor = self.cyborg.add_device(self)
+        self.in_the_middle(_CAST, die)
+        server = self.api.post_server({'server': self._build_server(
+            networks='none', flavor_id=flavor)})
+        self._wait_for_assert(
+            lambda: self.assertEqual(1, len(self.cyborg.of(server['id']))))
+        self.api.delete_server(server['id'])
+        self._wait_until_deleted(server)
+        self.assertEqual(1, len(self.cyborg.of(server['id'])))
 
 
 class WithoutPackageTest(StockMixin, OvertakenTestCase):
