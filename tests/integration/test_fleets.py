@@ -17,6 +17,7 @@ import time
 
 from tests.integration import base
 from tests.integration import clients
+from tests.integration import dump
 from tests.integration import settings
 from tests.integration import standins
 
@@ -36,6 +37,12 @@ class FleetTestCase(base.CloudTestCase):
         servers = self.do.bury(count, api)
         self.cloud.open_host()
         return servers
+
+    def buried_on_volume(self):
+        """Return a server on a volume, with a host for it by now."""
+        server = self.do.bury_with_volume()
+        self.cloud.open_host()
+        return server
 
     def assert_nothing_lost(self, answers):
         """Check that each rebuild was served, or refused as if not asked.
@@ -156,3 +163,34 @@ class VersionsTest(FleetTestCase):
         servers = self.buried(6)
         self.assertEqual(6, self.assert_nothing_lost({
             server: self.cloud.api.rebuild(server) for server in servers}))
+
+    def test_an_older_conductor_is_given_no_image_to_write(self):
+        self.cloud.conductors(older=['older'])
+        server = self.buried_on_volume()
+        before = self.cloud.dump()
+        self.assert_refused(
+            self.cloud.api.rebuild(server, imageRef=standins.OTHER_IMAGE),
+            'no nova-conductor that can rebuild it from there answers')
+        self.assert_nothing_changed(before)
+        self.assertEqual({}, self.cloud.cinder.written)
+        # As long as there is no image to be written, it can.
+        self.do.rebuild(server)
+        self.do.wait_for('ACTIVE', server)
+
+    def test_while_one_is_older_an_image_is_refused_and_nothing_changes(self):
+        self.cloud.conductors(enabled=['one'], older=['older'])
+        servers = [self.buried_on_volume() for _ in range(2)]
+        for server in servers:
+            before = self.cloud.dump()
+            answer = self.cloud.api.rebuild(
+                server, imageRef=standins.OTHER_IMAGE)
+            # The broker takes turns: one has the ping, the other the server.
+            self.assertEqual(409, answer.status_code, answer.text)
+            self.assert_nothing_changed(before, dump.UNDONE)
+        self.cloud.conductors(enabled=['one'])
+        for server in servers:
+            answer = self.cloud.api.rebuild(
+                server, imageRef=standins.OTHER_IMAGE)
+            self.assertEqual(202, answer.status_code, answer.text)
+        self.do.wait_for('ACTIVE', *servers)
+        self.assertEqual(2, len(self.cloud.cinder.written))
