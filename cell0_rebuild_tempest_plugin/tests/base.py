@@ -67,15 +67,11 @@ class BuriedServerTest(test.BaseTestCase):
 
     def setUp(self):
         super().setUp()
-        self.speak(self.microversion)
+        self.useFixture(api_microversion_fixture.APIMicroversionFixture(
+            compute_microversion=self.microversion,
+            placement_microversion=PLACEMENT_MICROVERSION))
         self.capacity = capacity.Capacity(self.os_admin, self.addCleanup)
         self.flavor = self.capacity.make_flavor(CONF.compute.flavor_ref)
-
-    def speak(self, microversion):
-        """Send a compute API microversion with each request from now on."""
-        self.useFixture(api_microversion_fixture.APIMicroversionFixture(
-            compute_microversion=microversion,
-            placement_microversion=PLACEMENT_MICROVERSION))
 
     def bury(self, **asked):
         """Create a server that finds no host; return it."""
