@@ -72,6 +72,8 @@ def _common(plan, host, virtual_host):
             'transport_url': plan.broker(virtual_host),
             'state_path': common.state(plan, host),
             'concurrency_backend': 'threading',
+            # A cell has one host at first.
+            'allow_resize_to_same_host': 'true',
         },
         'placement': credentials,
         'neutron': credentials,

@@ -66,7 +66,7 @@ def neutron(plan):
     return {
         'DEFAULT': {
             'core_plugin': 'ml2',
-            'service_plugins': '',
+            'service_plugins': 'router',
             'transport_url': plan.broker(),
             'state_path': common.state(plan, 'neutron'),
             'api_paste_config': str(common.ETC / 'neutron/api-paste.ini'),
