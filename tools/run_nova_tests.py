@@ -24,11 +24,9 @@ into the documentation.
 """
 
 import argparse
-import collections
-import hashlib
+import functools
 import importlib.metadata
 import importlib.util
-import json
 import os
 import pathlib
 import re
@@ -39,6 +37,7 @@ import tempfile
 
 from rich import progress
 
+import comparison
 import run_tests
 import tables
 
@@ -47,10 +46,7 @@ OUT = run_tests.OUT
 SUITE = 'upstream'
 DOCS = ROOT / 'doc/source/contributor/nova-tests-table.rst'
 STATE = ROOT / '.state' / SUITE
-STOCK, ENABLED = MODES = ('stock', 'enabled')
-ENDS = ('passed', 'failed', 'skipped')
-HEADER = ('group', 'tests', *ENDS, *(f'with: {end}' for end in ENDS),
-          'worse')
+HEADER = comparison.header('group', 'worse')
 
 # The groups, and what the names of their tests start with after PREFIX. A test
 # belongs to the first that fits.
@@ -76,61 +72,6 @@ GROUPS = {
     'libvirt': r'libvirt',
     'all others': r'',
 }
-
-
-class Log(run_tests.Report):
-    """Keeps how each test ended."""
-
-    def __init__(self, title, total, bar, path, alone):
-        super().__init__(title, total, bar)
-        self._path = path
-        self._alone = alone
-
-    def tell(self, test, outcome):
-        line = {'test': test['id'], 'outcome': outcome, 'alone': self._alone}
-        if outcome == 'failed':
-            line['why'] = run_tests.traceback_of(test)
-        with open(self._path, 'a', encoding='utf-8') as file:
-            print(json.dumps(line), file=file)
-
-
-class Results:
-    """How the tests ended, by mode, in this run and in those before it."""
-
-    def __init__(self, again):
-        version = importlib.metadata.version('nova')
-        digest = hashlib.sha256()
-        for path in sorted((ROOT / 'cell0_rebuild').rglob('*.py')):
-            digest.update(path.read_bytes())
-        STATE.mkdir(parents=True, exist_ok=True)
-        self.paths = {
-            STOCK: STATE / f'{version}.jsonl',
-            ENABLED: STATE / f'{version}-{digest.hexdigest()[:12]}.jsonl'}
-        if again:
-            for path in self.paths.values():
-                path.unlink(missing_ok=True)
-
-    def read(self, mode, alone=None):
-        """Return {test: its last line in the log}."""
-        path = self.paths[mode]
-        text = path.read_text(encoding='utf-8') if path.exists() else ''
-        lines = map(json.loads, text.splitlines())
-        return {line['test']: line for line in lines
-                if alone in (None, line['alone'])}
-
-    def failed(self, tests):
-        """Return those that failed in either mode when run with others."""
-        found = [self.read(mode, False) for mode in MODES]
-        return [test for test in tests if any(
-            lines.get(test, {}).get('outcome') == 'failed'
-            for lines in found)]
-
-    def only_without(self, tests):
-        """Return those that pass without the package and not with it."""
-        without, with_us = (self.read(mode) for mode in MODES)
-        return [test for test in tests
-                if without.get(test, {}).get('outcome') == 'passed'
-                and with_us.get(test, {}).get('outcome') != 'passed']
 
 
 def group_of(test):
@@ -163,7 +104,7 @@ def source_tree():
     return folder
 
 
-def run(mode, tests, results, bar, jobs, alone=False):
+def run(mode, tests, alone, results, bar, jobs):
     """Run those of the tests that have no result yet."""
     known = results.read(mode, alone)
     wanted = [test for test in tests if test not in known]
@@ -172,58 +113,13 @@ def run(mode, tests, results, bar, jobs, alone=False):
     os.environ['CELL0_REBUILD_NOVA_TESTS'] = mode
     os.environ['CELL0_REBUILD_NOVA_MODULES'] = ' '.join(sorted({
         test.partition('(')[0].rsplit('.', 2)[0] for test in wanted}))
-    report = Log(f'{mode}{" again" if alone else ""}', len(wanted), bar,
-                 results.paths[mode], alone)
+    report = comparison.Log(f'{mode}{" again" if alone else ""}', wanted,
+                            bar, results.paths[mode], alone)
     with tempfile.NamedTemporaryFile('w') as names:
         print(*wanted, sep='\n', file=names, flush=True)
         run_tests.follow(SUITE, run_tests.stestr(
             'run', SUITE, '', '--subunit', '--load-list', names.name,
-            '--concurrency', str(jobs)), report)
-
-
-def run_all(tests, results, options):
-    """Run the tests in both modes, and then alone what failed."""
-    with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
-        run(ENABLED, tests, results, bar, options.jobs)
-        if options.quick:
-            with_us = results.read(ENABLED)
-            tests = [test for test in tests if with_us.get(test, {}).get(
-                'outcome') != 'passed']
-        run(STOCK, tests, results, bar, options.jobs)
-        failed = results.failed(tests)
-        for mode in MODES:
-            run(mode, failed, results, bar, 1, alone=True)
-
-
-def rows(groups, results):
-    """Return the rows of the table."""
-    found = [results.read(mode) for mode in MODES]
-    result = []
-    for group, tests in groups.items():
-        counts = [collections.Counter(
-            outcomes[test]['outcome'] for test in tests if test in outcomes)
-            for outcomes in found]
-        result.append((
-            group, len(tests), *(count[end] for count in counts
-                                 for end in ENDS),
-            len(results.only_without(tests))))
-    sums = [sum(column) for column in list(zip(*result))[1:]]
-    return [*result, ('all', *sums)]
-
-
-def show(tests, results, table_rows):
-    """Print the table, and which tests failed, and when."""
-    tables.show(OUT, HEADER, table_rows)
-    for test in results.failed(tests):
-        ends = [results.read(mode, alone).get(test, {}).get('outcome', '-')
-                for mode in MODES for alone in (False, True)]
-        OUT.print('{}: {}, alone {}; with the package {}, alone {}'.format(
-            test, *ends), markup=False)
-    with_us = results.read(ENABLED)
-    for test in results.only_without(tests):
-        OUT.print(f'FAILED  only with the package: {test}', style='red',
-                  markup=False)
-        OUT.print(with_us.get(test, {}).get('why', ''), markup=False)
+            '--concurrency', str(1 if alone else jobs)), report)
 
 
 def main():
@@ -239,9 +135,10 @@ def main():
     parser.add_argument('pattern', nargs='?', default='',
                         metavar='PATTERN')
     options = parser.parse_args()
-    results = Results(options.again)
+    results = comparison.Results(
+        STATE, importlib.metadata.version('nova'), options.again)
     os.environ['PYTHONPATH'] = f'{source_tree()}:{ROOT}'
-    os.environ['CELL0_REBUILD_NOVA_TESTS'] = STOCK
+    os.environ['CELL0_REBUILD_NOVA_TESTS'] = comparison.STOCK
     groups = {group: [] for group in GROUPS}
     for test in run_tests.listed(SUITE, ''):
         group = group_of(test)
@@ -249,9 +146,13 @@ def main():
             groups[group].append(test)
     groups = {group: tests for group, tests in groups.items() if tests}
     tests = [test for group in groups.values() for test in group]
-    run_all(tests, results, options)
-    table_rows = rows(groups, results)
-    show(tests, results, table_rows)
+    with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
+        comparison.run_all(functools.partial(
+            run, results=results, bar=bar, jobs=options.jobs),
+            tests, results, quick=options.quick)
+    table_rows = comparison.rows(groups, results, results.only_without)
+    comparison.show(
+        HEADER, table_rows, tests, results, results.only_without)
     if options.write_docs:
         tables.write(
             OUT, DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)

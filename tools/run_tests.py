@@ -196,11 +196,11 @@ def run(suite, pattern, bar):
     return report.counts
 
 
-def follow(suite, command, report):
+def follow(suite, command, report, folder=ROOT):
     """Run a command of stestr and report each test as it ends."""
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment(suite),
+            command, cwd=folder, env=environment(suite),
             stdout=subprocess.PIPE, stderr=errors)
         result = testtools.StreamToDict(report)
         result.startTestRun()

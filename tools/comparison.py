@@ -1,0 +1,150 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How tests of others end with the package and without, kept and compared.
+
+What has a result is not run again until a file of the package changes, so
+that a run which was interrupted goes on where it was.
+"""
+
+import collections
+import hashlib
+import json
+
+import run_tests
+import tables
+
+OUT = run_tests.OUT
+STOCK, ENABLED = MODES = ('stock', 'enabled')
+ENDS = ('passed', 'failed', 'skipped')
+
+
+class Log(run_tests.Report):
+    """Keeps how each test ended."""
+
+    def __init__(self, title, tests, bar, path, alone):
+        super().__init__(title, len(tests), bar)
+        self._path = path
+        self._alone = alone
+
+    def tell(self, test, outcome):
+        line = {'test': test['id'], 'outcome': outcome, 'alone': self._alone}
+        if outcome == 'failed':
+            line['why'] = run_tests.traceback_of(test)
+        with open(self._path, 'a', encoding='utf-8') as file:
+            print(json.dumps(line), file=file)
+
+
+class Results:
+    """How the tests ended, by mode, in this run and in those before it.
+
+    :param folder: that they are kept in.
+    :param version: of the tests.
+    :param again: forget those of before.
+    """
+
+    def __init__(self, folder, version, again):
+        digest = hashlib.sha256()
+        for path in sorted((run_tests.ROOT / 'cell0_rebuild').rglob('*.py')):
+            digest.update(path.read_bytes())
+        folder.mkdir(parents=True, exist_ok=True)
+        self.paths = {
+            STOCK: folder / f'{version}.jsonl',
+            ENABLED: folder / f'{version}-{digest.hexdigest()[:12]}.jsonl'}
+        if again:
+            for path in self.paths.values():
+                path.unlink(missing_ok=True)
+
+    def read(self, mode, alone=None):
+        """Return {test: its last line in the log}."""
+        path = self.paths[mode]
+        text = path.read_text(encoding='utf-8') if path.exists() else ''
+        lines = map(json.loads, text.splitlines())
+        return {line['test']: line for line in lines
+                if alone in (None, line['alone'])}
+
+    def failed(self, tests):
+        """Return those that failed in either mode when run with others."""
+        found = [self.read(mode, False) for mode in MODES]
+        return [test for test in tests if any(
+            lines.get(test, {}).get('outcome') == 'failed'
+            for lines in found)]
+
+    def only_without(self, tests):
+        """Return those that pass without the package and not with it."""
+        return [test for test, (without, with_us) in self._ends(tests)
+                if without == 'passed' != with_us]
+
+    def different(self, tests):
+        """Return those that end with the package as they do not without."""
+        return [test for test, (without, with_us) in self._ends(tests)
+                if without != with_us]
+
+    def _ends(self, tests):
+        found = [self.read(mode) for mode in MODES]
+        return [(test, [lines.get(test, {}).get('outcome')
+                        for lines in found]) for test in tests]
+
+
+def run_all(run, tests, results, *, quick=False):
+    """Run the tests in both modes, and then alone what failed.
+
+    :param run: runs tests: it takes the mode, their names, and whether alone.
+    :param quick: run without the package only what does not pass with it.
+    """
+    run(ENABLED, tests, False)
+    if quick:
+        with_us = results.read(ENABLED)
+        tests = [test for test in tests if with_us.get(test, {}).get(
+            'outcome') != 'passed']
+    run(STOCK, tests, False)
+    failed = results.failed(tests)
+    for mode in MODES:
+        run(mode, failed, True)
+
+
+def header(group, judged):
+    """Return the names of the columns of the table."""
+    return (group, 'tests', *ENDS, *(f'with: {end}' for end in ENDS), judged)
+
+
+def rows(groups, results, judge):
+    """Return the rows of the table.
+
+    :param judge: returns those of some tests that the last column counts.
+    """
+    found = [results.read(mode) for mode in MODES]
+    result = []
+    for group, tests in groups.items():
+        counts = [collections.Counter(
+            outcomes[test]['outcome'] for test in tests if test in outcomes)
+            for outcomes in found]
+        result.append((
+            group, len(tests), *(count[end] for count in counts
+                                 for end in ENDS), len(judge(tests))))
+    sums = [sum(column) for column in list(zip(*result))[1:]]
+    return [*result, ('all', *sums)]
+
+
+def show(table_header, table_rows, tests, results, judge):
+    """Print the table, and which tests failed, and when."""
+    tables.show(OUT, table_header, table_rows)
+    for test in results.failed(tests):
+        ends = [results.read(mode, alone).get(test, {}).get('outcome', '-')
+                for mode in MODES for alone in (False, True)]
+        OUT.print('{}: {}, alone {}; with the package {}, alone {}'.format(
+            test, *ends), markup=False)
+    with_us = results.read(ENABLED)
+    for test in judge(tests):
+        OUT.print(f'FAILED  not as without the package: {test}', style='red',
+                  markup=False)
+        OUT.print(with_us.get(test, {}).get('why', ''), markup=False)
