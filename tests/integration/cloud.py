@@ -287,6 +287,9 @@ class Cloud(fixtures.Fixture):
         return self._programs.start(
             name, 'uwsgi', '--master', '--lazy-apps', '--need-app',
             '--no-orphans', '--die-on-term', '--workers=1', '--threads=8',
+            # What it starts again when it is told to reload: it would take
+            # the Python that the environment was made with.
+            f'--binary-path={processes.BIN / "python"}',
             # Said because it does it: clients must not use it again.
             '--add-header=Connection: close',
             f'--http-socket=127.0.0.1:{port}',

@@ -151,6 +151,33 @@ class KilledConductorTest(CrashTestCase):
             if key[1] == 'build_requests'})
 
 
+class ReloadedApiTest(CrashTestCase):
+
+    def test_told_to_reload_it_first_answers_what_it_was_asked(self):
+        self.cloud.conductors(enabled=['one'])
+        server = self.buried()
+        with self.cloud.another_api(
+                'reloaded', settings.ENABLED) as (process, api):
+            conductor = self.cloud.conductor('one')
+            conductor.signal_all(signal.SIGSTOP)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                request = pool.submit(api.rebuild, server)
+                time.sleep(1)
+                process.signal(signal.SIGHUP)
+                process.wait_for_line('gracefully killing workers')
+                conductor.signal_all(signal.SIGCONT)
+            answer = request.result()
+            self.assertEqual(202, answer.status_code, answer.text)
+            self.do.wait_for('ACTIVE', server)
+            process.wait_until(
+                lambda: process.output.count('WSGI app 0') == 2,
+                'the start of another worker')
+            later = self.buried()
+            answer = api.rebuild(later)
+            self.assertEqual(202, answer.status_code, answer.text)
+            self.do.wait_for('ACTIVE', later)
+
+
 class BrokerTest(CrashTestCase):
 
     def test_a_restart_in_the_middle_of_a_rebuild_loses_no_server(self):
