@@ -26,6 +26,7 @@ from tests.functional import cyborg
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
 _CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
+_CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
 
 
@@ -105,6 +106,13 @@ class StockMixin:
             'Error', dict(self.actions(server))['rebuild']))
         self.assertEqual(
             'REBUILD', self.api.get_server(server['id'])['status'])
+
+    def test_a_rebuild_that_meets_another_one_is_answered_with_500(self):
+        server = self.create('ACTIVE')
+        self.in_the_middle(_CHECKS, lambda server: self.rebuild(
+            server, base.STOCK, imageRef=self.image))
+        self.assertIn('UnexpectedTaskStateError', self.assert_refused(
+            500, server, base.STOCK, imageRef=self.image))
 
     def test_a_reset_in_a_build_loses_the_attachment(self):
         self.in_the_middle(f'{_DRIVER}.spawn', self.reset)
