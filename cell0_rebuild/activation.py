@@ -23,6 +23,7 @@ yet (Nova 34 parses its configuration once before that).
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import sys
@@ -134,8 +135,14 @@ def activate(conf: cfg.ConfigOpts) -> None:
     if service is None or _installed is not None:
         return
 
+    is_parsed = False
+
     def complain(error: Exception) -> None:
         _complain(conf, service, error)
+
+    def announce() -> None:
+        say = functools.partial(_announce, service, patches)
+        say() if is_parsed else _when_logging(say)
 
     try:
         if service != 'nova-manage':
@@ -144,7 +151,8 @@ def activate(conf: cfg.ConfigOpts) -> None:
         if service == 'nova-api':
             check_microversion(conf)
         patches = load(EXTENSIONS[service])
-        patches.install(lambda: _announce(service, patches), complain)
+        patches.install(announce, complain)
+        is_parsed = True
         _installed = patches
     except exceptions.PatchMismatch as error:
         complain(error)
@@ -231,6 +239,21 @@ def load_all() -> patching.PatchSet:
     """
     return load(sorted({
         name for names in EXTENSIONS.values() for name in names}))
+
+
+def _when_logging(say: ty.Callable[[], None]) -> None:
+    # Nova sets up logging once it has parsed its configuration. Until then
+    # nothing below a warning is logged.
+    from oslo_log import log
+    set_up = log.setup
+
+    @functools.wraps(set_up)
+    def setup(*args: ty.Any, **kwargs: ty.Any) -> None:
+        log.setup = set_up
+        set_up(*args, **kwargs)
+        say()
+
+    log.setup = setup
 
 
 def _announce(service: str, patches: patching.PatchSet) -> None:

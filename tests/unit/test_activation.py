@@ -22,6 +22,7 @@ import types
 import ddt
 import fixtures
 from oslo_config import cfg
+from oslo_log import log
 import testtools
 
 from cell0_rebuild import activation
@@ -271,12 +272,16 @@ class ActivateTest(throwaway.TestCase):
         self.stderr = io.StringIO()
 
     def activate(self, program='nova-conductor', signature=None,
-                 extension=EXTENSION, source=throwaway.SOURCE, **values):
+                 extension=EXTENSION, source=throwaway.SOURCE,
+                 is_imported=False, **values):
         """Activate an extension that patches a throw-away module.
 
+        :param is_imported: whether the service has imported it before.
         :returns: the module.
         """
         name = self.modules.write(source)
+        if is_imported:
+            __import__(name)
         changes = self.modules.write(
             extension.format(module=name, signature=signature))
         self.useFixture(throwaway.Extensions(here=f'{changes}:PATCHES'))
@@ -299,6 +304,16 @@ class ActivateTest(throwaway.TestCase):
     def test_nothing_is_said_about_a_service_that_is_patched(self):
         self.activate()
         self.assertEqual('', self.stderr.getvalue())
+
+    def test_a_service_that_imports_all_at_first_did_not_log_it(self):
+        self.useFixture(
+            fixtures.MonkeyPatch('oslo_log.log.setup', lambda *_: None))
+        logged = self.useFixture(fixtures.FakeLogger())
+        self.activate(is_imported=True)
+        self.assertNotIn('is active in', logged.output)
+        for _ in range(2):
+            log.setup(cfg.CONF, 'nova')
+        self.assertEqual(1, logged.output.count('is active in'))
 
     def test_a_service_that_needs_nothing_is_left_alone(self):
         self.assert_original(self.activate('nova-compute'), 'function')
