@@ -13,12 +13,27 @@
 """What the Nova that the tests run on has; its releases differ."""
 
 from importlib import metadata
+import pathlib
+import sys
 import unittest
 
 from nova.api.openstack import api_version_request
 
 from cell0_rebuild import signatures
 
+
+
+def paste(prefix):
+    """Return the api-paste.ini that a Nova ships.
+
+    :param prefix: what it is installed in: an environment, or the system.
+    """
+    return prefix / (
+        'etc' if (prefix / 'etc/nova/api-paste.ini').exists()
+        else '../etc') / 'nova/api-paste.ini'
+
+
+PASTE = paste(pathlib.Path(sys.prefix))
 RELEASE = int(metadata.version('nova').split('.')[0])
 
 # The highest microversion by release, as the documentation has it.
@@ -26,9 +41,15 @@ DOCUMENTED = {
     26: '2.93', 27: '2.95', 28: '2.95', 29: '2.96', 30: '2.96', 31: '2.100',
     32: '2.100', 33: '2.103', 34: '2.104'}
 
+
+def next_to(microversion):
+    """Return the microversion after another one."""
+    return f'2.{int(microversion.split(".")[1]) + 1}'
+
+
 # The highest microversion of Nova's own, and the one that we add.
 STOCK = api_version_request.max_api_version().get_string()
-ADDED = f'2.{int(STOCK.split(".")[1]) + 1}'
+ADDED = next_to(STOCK)
 
 # The module that a web server loads to serve the API, and the metadata API.
 API, METADATA = (

@@ -12,9 +12,6 @@
 
 """Real Nova with its functional-test fixtures, and the package enabled."""
 
-import os
-import sys
-
 import fixtures
 from nova.tests.functional.api import client as api_client
 from nova.tests.functional import integrated_helpers
@@ -38,10 +35,8 @@ class Cell0RebuildMixin:
     options: dict[str, object] = {}
 
     def setUp(self):
-        # The wheel of Nova installs the file here, and the fixtures look for
-        # it in a source tree.
-        self.flags(api_paste_config=os.path.join(
-            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        # The fixtures of Nova look for it in a source tree.
+        self.flags(api_paste_config=str(releases.PASTE), group='wsgi')
         # Services are stopped in an order in which a build that is still
         # waiting for the scheduler would wait this long.
         self.flags(long_rpc_timeout=10)

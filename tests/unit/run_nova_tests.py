@@ -24,7 +24,6 @@ as by anybody who uses our fixture.
 """
 
 import json
-import os
 import sys
 import types
 import unittest
@@ -35,6 +34,7 @@ from nova import test
 
 from cell0_rebuild import activation
 from cell0_rebuild import fixture
+from tests import releases
 
 
 class Outcomes(unittest.TestResult):
@@ -83,9 +83,7 @@ def prepare(enabled, options=lambda case: {}):
     run = test.TestCase.run
 
     def prepared(case):
-        # The wheel of Nova installs the file here.
-        case.flags(api_paste_config=os.path.join(
-            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        case.flags(api_paste_config=str(releases.PASTE), group='wsgi')
         set_up(case)
 
     def with_us(case, result=None):

@@ -26,6 +26,8 @@ from nova.db.api import models as api_models
 from nova.db.main import models as main_models
 import sqlalchemy
 
+from tests import releases
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 ENABLED = {
@@ -84,8 +86,7 @@ class Nova(fixtures.Fixture):
             'PYTHONWARNINGS': 'ignore',
             'XDG_CACHE_HOME': str(self.folder),
         }
-        shutil.copy(pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini',
-                    self.folder)
+        shutil.copy(releases.PASTE, self.folder)
 
     def configure(self, options):
         """Add options, by section."""
