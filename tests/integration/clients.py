@@ -14,16 +14,18 @@
 
 import requests
 
-# Nova's highest microversion, and the one that the package adds.
-STOCK = '2.104'
-ADDED = '2.105'
+from tests import releases
 
 
 class Client:
     """Asks nova-api as an administrator of one project."""
 
-    def __init__(self, url):
+    def __init__(self, url, highest=releases.STOCK):
+        """:param highest: microversion of Nova's own."""
         self.url = url
+        self.stock = highest
+        # The one that the package adds.
+        self.added = releases.next_to(highest)
         self._session = requests.Session()
         self._session.trust_env = False
         # What Keystone's middleware would put there.
@@ -31,11 +33,12 @@ class Client:
             'X-Auth-Token': 'token', 'X-User-Id': 'user',
             'X-Project-Id': 'project', 'X-Roles': 'admin,member,reader'})
 
-    def ask(self, method, path, body=None, microversion=STOCK):
+    def ask(self, method, path, body=None, microversion=None):
         """Return the answer to a request, whatever it is."""
         return self._session.request(
-            method, f'{self.url}/v2.1{path}', json=body, timeout=60, headers={
-                'OpenStack-API-Version': f'compute {microversion}'})
+            method, f'{self.url}/v2.1{path}', json=body, timeout=180, headers={
+                'OpenStack-API-Version':
+                    f'compute {microversion or self.stock}'})
 
     def get(self, path):
         """Return what is there."""
@@ -53,10 +56,10 @@ class Client:
         """Return a server as its owner sees it."""
         return self.get(f'/servers/{server_id}')['server']
 
-    def rebuild(self, server_id, microversion=ADDED, **changes):
+    def rebuild(self, server_id, microversion=None, **changes):
         """Return the answer to a rebuild request, whatever it is."""
         return self.ask('POST', f'/servers/{server_id}/action',
-                        {'rebuild': changes}, microversion)
+                        {'rebuild': changes}, microversion or self.added)
 
     def _do(self, method, path, body=None):
         answer = self.ask(method, path, body)

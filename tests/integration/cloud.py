@@ -25,6 +25,7 @@ from tests.integration import brokers
 from tests.integration import clients
 from tests.integration import databases
 from tests.integration import dump
+from tests.integration import novas
 from tests.integration import ports
 from tests.integration import processes
 from tests.integration import settings
@@ -66,6 +67,11 @@ class Cloud(fixtures.Fixture):
     in all services but some conductors and nova-apis that a test adds;
     schedulers and computes it must leave alone.
     """
+
+    def __init__(self, nova=None):
+        """:param nova: the one that it is made of; that of the tests."""
+        super().__init__()
+        self._nova = nova or novas.wanted()
 
     def _setUp(self):
         self._clear()
@@ -149,8 +155,10 @@ class Cloud(fixtures.Fixture):
             f'command-{self._commands}', self._cell1, settings.ENABLED,
             *changes)
         return self._programs.start(
-            f'{name}-{self._commands}', 'python', '-W', 'ignore', '-m',
-            f'cell0_rebuild.cmd.{name}', '--config-file', conf, *arguments)
+            f'{name}-{self._commands}',
+            *self._nova.command(
+                f'cell0-rebuild-{name}', '--config-file', conf, *arguments),
+            PYTHONWARNINGS='ignore')
 
     def output_of(self, name):
         """Return what a process has printed and logged."""
@@ -189,12 +197,16 @@ class Cloud(fixtures.Fixture):
         process = self._start_api(name, port, *changes, **_changed(change))
         try:
             process.wait_for_port(port)
-            client = clients.Client(f'http://127.0.0.1:{port}')
+            client = self.client(port)
             # It writes its service record before it answers.
             client.get('/servers')
             yield process, client
         finally:
             process.kill()
+
+    def client(self, port):
+        """Return a client of the nova-api on a port."""
+        return clients.Client(f'http://127.0.0.1:{port}', self._nova.highest)
 
     def groups(self):
         """Return the names of the processes by their process group."""
@@ -237,23 +249,31 @@ class Cloud(fixtures.Fixture):
         self._manage_conf = self._settings.write_nova(
             'nova-manage', self._cell1, settings.ENABLED)
         self.url = nova
-        self.api = clients.Client(nova)
+        self.api = self.client(self._ports[0])
 
     def _start(self):
-        path = self._settings.write_placement()
-        placement = self._start_wsgi(
-            'placement', 'placement.wsgi.api', self._ports[1],
-            OS_PLACEMENT_CONFIG_DIR=path.parent)
+        self._start_placement()
         self._make_cells()
         self.broker.wait()
-        api = self._start_api('nova-api', self._ports[0], settings.ENABLED)
-        self._scheduler = self._start_service(
-            'nova-scheduler', 'nova-scheduler', self._cell0, settings.ENABLED)
-        placement.wait_for_port(self._ports[1])
-        api.wait_for_port(self._ports[0])
+        self._start_nova()
         self.api.post('/flavors', {'flavor': {
             'id': 'small', 'name': 'small', 'vcpus': 1, 'ram': 64,
             'disk': 1}})
+
+    def _start_placement(self):
+        path = self._settings.write_placement()
+        self._placement = self._programs.start(
+            'placement', *self._nova.placement(self._ports[1]),
+            OS_PLACEMENT_CONFIG_DIR=path.parent)
+
+    def _start_nova(self, *changes):
+        self._api = self._start_api(
+            'nova-api', self._ports[0], settings.ENABLED, *changes)
+        self._scheduler = self._start_service(
+            'nova-scheduler', 'nova-scheduler', self._cell0, settings.ENABLED,
+            *changes)
+        self._placement.wait_for_port(self._ports[1])
+        self._api.wait_for_port(self._ports[0])
 
     def _make_cells(self):
         cell1 = self._start_manage('db', 'sync', '--local_cell')
@@ -274,31 +294,22 @@ class Cloud(fixtures.Fixture):
     def _start_manage(self, *arguments):
         self._commands += 1
         return self._programs.start(
-            f'nova-manage-{self._commands}', 'nova-manage', '--config-file',
-            self._manage_conf, *arguments)
+            f'nova-manage-{self._commands}', *self._nova.command(
+                'nova-manage', '--config-file', self._manage_conf,
+                *arguments))
 
     def _start_api(self, name, port, *changes, **environment):
         path = self._settings.write_nova(name, self._cell0, *changes)
-        self._settings.write_paste(name)
-        return self._start_wsgi(name, 'nova.wsgi.osapi_compute', port,
-                                OS_NOVA_CONFIG_DIR=path.parent, **environment)
-
-    def _start_wsgi(self, name, module, port, **environment):
+        self._settings.write_paste(name, self._nova.paste)
         return self._programs.start(
-            name, 'uwsgi', '--master', '--lazy-apps', '--need-app',
-            '--no-orphans', '--die-on-term', '--workers=1', '--threads=8',
-            # What it starts again when it is told to reload: it would take
-            # the Python that the environment was made with.
-            f'--binary-path={processes.BIN / "python"}',
-            # Said because it does it: clients must not use it again.
-            '--add-header=Connection: close',
-            f'--http-socket=127.0.0.1:{port}',
-            f'--module={module}:application', **environment)
+            name, *self._nova.api(port), OS_NOVA_CONFIG_DIR=path.parent,
+            **environment)
 
     def _start_service(self, binary, name, *changes, **environment):
         return self._programs.start(
-            name, binary, '--config-file',
-            self._settings.write_nova(name, *changes), **environment)
+            name, *self._nova.command(
+                binary, '--config-file',
+                self._settings.write_nova(name, *changes)), **environment)
 
     def _wait_for_consumer(self, name, topic):
         process = self._conductors.get(name) or self._computes[name]

@@ -16,7 +16,6 @@ import concurrent.futures
 import time
 
 from tests.integration import base
-from tests.integration import clients
 from tests.integration import dump
 from tests.integration import settings
 from tests.integration import standins
@@ -94,17 +93,18 @@ class OneApiTest(FleetTestCase):
         cls.addClassCleanup(api.__exit__, None, None, None)
 
     def test_the_other_shows_novas_own_highest_microversion(self):
-        for api, highest in ((self.stock_api, clients.STOCK),
-                             (self.cloud.api, clients.ADDED)):
+        added = self.cloud.api.added
+        for api, highest in ((self.stock_api, self.stock_api.stock),
+                             (self.cloud.api, added)):
             self.assertEqual(highest, api.get('/')['version']['version'])
-        answer = self.stock_api.ask('GET', '/servers', None, clients.ADDED)
+        answer = self.stock_api.ask('GET', '/servers', None, added)
         self.assertEqual(406, answer.status_code)
 
     def test_the_other_refuses_and_the_one_rebuilds(self):
         [server] = self.buried()
         before = self.cloud.dump()
         answer = self.stock_api.rebuild(
-            server, clients.STOCK, imageRef=standins.IMAGE)
+            server, self.stock_api.stock, imageRef=standins.IMAGE)
         self.assert_refused(answer, "invalid state for 'rebuild'")
         self.assert_nothing_changed(before)
         self.do.rebuild(server)

@@ -20,7 +20,6 @@ import contextlib
 import time
 
 from tests.integration import base
-from tests.integration import clients
 from tests.integration import cloud as clouds
 from tests.integration import dump
 from tests.integration import processes
@@ -52,7 +51,7 @@ class RebuiltServerTest(base.CloudTestCase):
     def test_the_request_is_accepted_without_naming_the_image(self):
         self.assertEqual(202, self.answer.status_code, self.answer.text)
         self.assertEqual(
-            f'compute {clients.ADDED}',
+            f'compute {self.cloud.api.added}',
             self.answer.headers['OpenStack-API-Version'])
 
     def test_it_is_on_the_new_host_with_its_id_and_its_image(self):
@@ -121,7 +120,7 @@ class RefusedTest(base.CloudTestCase):
         self.cloud.conductors(enabled=['one'])
         before = self.cloud.dump()
         answer = self.cloud.api.rebuild(
-            self.buried.pop(), clients.STOCK, imageRef=standins.IMAGE)
+            self.buried.pop(), self.cloud.api.stock, imageRef=standins.IMAGE)
         self.assert_refused(answer, "invalid state for 'rebuild'")
         self.assert_nothing_changed(before)
 
