@@ -6,7 +6,7 @@ ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
 	faults races integration stress test-faults test-races matrix \
-	nova-tests tempest fuzz cover bench check docs clean cloud-environment cloud \
+	upgrade nova-tests tempest fuzz cover bench check docs clean cloud-environment cloud \
 	cloud-down e2e
 
 help:
@@ -27,7 +27,9 @@ help:
 	@echo "make cloud        run a small real cloud on the loopback"
 	@echo "make cloud-down   stop it"
 	@echo "make e2e          the tests on such a cloud, by its clients"
-	@echo "make matrix       unit and functional tests on Nova 26 to 34"
+	@echo "make matrix       the main tests on Nova 26 to 34, and on Debian's"
+	@echo "make upgrade      servers buried under Nova 26 and 33, rebuilt"
+	@echo "                  after an upgrade to 34"
 	@echo "make stress       many clients at once on these, for ten minutes"
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
@@ -88,8 +90,13 @@ nova-tests: environment
 tempest: environment
 	@$(VENV)/bin/python tools/run_tempest.py $(ARGS)
 
-matrix: environment
+matrix: environment system-packages
 	@$(VENV)/bin/python tools/run_matrix.py $(ARGS)
+
+upgrade: environment system-packages
+	@tools/environment.sh .state/matrix/26/venv 26
+	@tools/environment.sh .state/matrix/33/venv 33
+	@$(VENV)/bin/python tools/run_tests.py upgrade $(if $(ARGS),'$(ARGS)')
 
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \

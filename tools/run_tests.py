@@ -15,7 +15,8 @@
 Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
 
 A suite is a folder of tests/, or "eventlet" or "threads": the main functional
-tests in Nova's other concurrency mode. "main" are the functional tests that
+tests in Nova's other concurrency mode. "processes" are the integration tests
+that a Nova of any environment can pass. "main" are the functional tests that
 say most in least time, for a release of Nova that CI does not run all of
 them on. "faults" runs a sample of the faults that
 tools/run_faults.py runs all of, "races" one of the orders that
@@ -54,12 +55,16 @@ SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
            'main': ('functional', r'functional.test_(rebuild|regressions|'
                                   r'unaffected|volumes|quota|networks)\.',
                     {}),
+           'processes': ('integration', r'integration.test_rebuild\.', {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', 'faults.test_(crashes|errors)', {}),
            'few-races': ('races', r'test_verdicts|\.test_(a_|what_its)',
                          {'CELL0_REBUILD_RACES_SAMPLE': '2',
                           'CELL0_REBUILD_RACES_ONLY':
                               '^rebuild . (delete|rename|recover)$'})}
+
+# Those that start services are on their own.
+SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
 
 # What tools/cover.sh measures: others kill processes or switch in threads.
 MEASURED = ('unit', 'functional')
@@ -182,7 +187,7 @@ def environment(suite):
 def run(suite, pattern, bar):
     """Run one suite and return its counts."""
     options = ['--subunit']
-    if suite in ('integration', 'e2e'):
+    if suite in SERIAL:
         options.append('--serial')
     else:
         # A quarter of a test is waiting for something to happen.

@@ -1,0 +1,30 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A jump from the oldest release that is supported."""
+
+from tests.upgrade import upgrading
+
+
+def setUpModule():
+    upgrading.Tests.upgrade = upgrading.Upgrade(26)
+    upgrading.Tests.upgrade.go_on()
+
+
+class JumpTest(upgrading.Tests):
+    """Servers that were buried under Nova 26."""
+
+    def test_no_service_starts_with_a_compute_that_is_too_old(self):
+        process = self.cloud.start_alone('nova-conductor')
+        self.addCleanup(process.kill)
+        self.assertNotEqual(0, process.code())
+        self.assertIn('does not support computes older than', process.output)
