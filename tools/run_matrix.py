@@ -14,9 +14,10 @@
 
 Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [ROW ...]
 
-A row is a release, in an environment of its own in .state/matrix. What a row
-has run is kept with a stamp of what it was run on, and not run again until
-that changes: a matrix that was interrupted goes on where it was.
+A row is a release, in an environment of its own in .state/matrix; 26-debian
+is the one that Debian 12 ships, with all its own packages. What a row has run
+is kept with a stamp of what it was run on, and not run again until that
+changes: a matrix that was interrupted goes on where it was.
 """
 
 import argparse
@@ -41,12 +42,15 @@ STATE = ROOT / '.state/matrix'
 DOCS = ROOT / 'doc/source/admin/compatibility-table.rst'
 OUT = console.Console(soft_wrap=True)
 
+DEBIAN = '26-debian'
+
 # The Python that a row runs on, by its name: the release of Nova and, where
-# there is more than one, the minor version of Python.
+# there is more than one, what else tells it.
 ROWS = {
-    '26': '3.9', '27': '3.10', '28': '3.10', '29': '3.11', '30': '3.11',
-    '31': '3.12', '32': '3.12', '33': '3.12', '34': '3.12', '34-py313': '3.13'}
-SUITES = ('unit', 'functional')
+    '26': '3.9', DEBIAN: '3.11', '27': '3.10', '28': '3.10', '29': '3.11',
+    '30': '3.11', '31': '3.12', '32': '3.12', '33': '3.12', '34': '3.12',
+    '34-py313': '3.13'}
+SUITES = ('unit', 'functional', 'processes')
 HEADER = ('Nova', 'Python', 'suite', 'passed', 'skipped', 'failed', 'seconds',
           'on the present state')
 
@@ -63,7 +67,10 @@ def stamp(row):
     found = hashlib.sha256(row.encode())
     files = [ROOT / f'constraints/nova{row.partition("-")[0]}.txt',
              ROOT / 'requirements.txt', ROOT / 'test-requirements.txt']
-    for folder in 'cell0_rebuild', 'tests/unit', 'tests/functional':
+    if row == DEBIAN:
+        files += sorted((ROOT / 'tools/debian').iterdir())
+    for folder in ('cell0_rebuild', 'tests/unit', 'tests/functional',
+                   'tests/integration'):
         files += sorted((ROOT / folder).rglob('*.py'))
     for file in files:
         found.update(file.read_bytes())
@@ -79,21 +86,31 @@ def result(row, suite):
 def run(row, suites):
     """Build the environment of a row and run suites in it."""
     folder = STATE / row
-    release, python = row.partition('-')[0], ROWS[row]
+    release = row.partition('-')[0]
     environment = {
         **os.environ,
-        'CELL0_REBUILD_STATE': str(folder.relative_to(ROOT) / 'stestr')}
+        'CELL0_REBUILD_STATE': str(folder.relative_to(ROOT) / 'stestr'),
+        # For the tests that are not in it, but start its programs.
+        'CELL0_REBUILD_NOVA': str(folder),
+        'CELL0_REBUILD_NOVA_RELEASE': release}
     STATE.mkdir(parents=True, exist_ok=True)
+    build, python = (
+        (['tools/debian/environment.sh', folder],
+         [folder / 'enter', 'python3']) if row == DEBIAN else
+        (['tools/environment.sh', folder / 'venv', release],
+         [folder / 'venv/bin/python']))
     with open(STATE / f'{row}.log', 'w') as log:
         built = subprocess.run(
-            [ROOT / 'tools/environment.sh', folder / 'venv', release],
-            cwd=ROOT, env={**environment, 'PYTHON': f'python{python}'},
+            build, cwd=ROOT, env={
+                **environment, 'PYTHON': f'python{ROWS[row]}'},
             stdout=log, stderr=log, check=False)
     if built.returncode:
         _say(f'{row}: no environment, see .state/matrix/{row}.log')
         return
     for suite in suites:
-        _run_suite(row, suite, folder / 'venv/bin/python', environment)
+        _run_suite(row, suite,
+                   [sys.executable] if suite == 'processes' else python,
+                   environment)
 
 
 def _run_suite(row, suite, python, environment):
@@ -101,7 +118,7 @@ def _run_suite(row, suite, python, environment):
     log = STATE / f'{row}-{suite}.log'
     with open(log, 'w') as output:
         subprocess.run(
-            [python, ROOT / 'tools/run_tests.py', suite], cwd=ROOT,
+            [*python, ROOT / 'tools/run_tests.py', suite], cwd=ROOT,
             env=environment, stdout=output, stderr=output, check=False)
     counts = COUNTS.findall(log.read_text())
     if not counts:
@@ -124,7 +141,8 @@ def table(suites):
     """Return the rows of the table; what was not run is there too."""
     rows = []
     for row, python in ROWS.items():
-        name = row.partition('-')[0]
+        name = row.partition('-')[0] + (
+            ' of Debian 12' if row == DEBIAN else '')
         for suite in suites:
             found = result(row, suite)
             if found is None:
