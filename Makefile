@@ -6,8 +6,8 @@ ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
 	faults races integration stress test-faults test-races matrix \
-	upgrade nova-tests tempest fuzz cover bench check docs clean cloud-environment cloud \
-	cloud-down e2e
+	upgrade nova-tests tempest compare-tempest fuzz cover bench check docs \
+	clean cloud-environment cloud cloud-down e2e
 
 help:
 	@echo "make environment  the environment of all that follows, in .venv"
@@ -23,6 +23,9 @@ help:
 	@echo "make test-races   all of them, with a table of how they ended"
 	@echo "make nova-tests   Nova's own functional tests with us and without"
 	@echo "make tempest      Tempest's tests of the feature, on OS_CLOUD"
+	@echo "make compare-tempest"
+	@echo "                  Tempest's tests of servers, on the cloud of make"
+	@echo "                  cloud with us and without"
 	@echo "make integration  the tests on real processes, broker and database"
 	@echo "make cloud        run a small real cloud on the loopback"
 	@echo "make cloud-down   stop it"
@@ -89,6 +92,9 @@ nova-tests: environment
 
 tempest: environment
 	@$(VENV)/bin/python tools/run_tempest.py $(ARGS)
+
+compare-tempest: environment
+	@$(VENV)/bin/python tools/compare_tempest.py $(ARGS)
 
 matrix: environment system-packages
 	@$(VENV)/bin/python tools/run_matrix.py $(ARGS)

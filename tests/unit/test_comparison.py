@@ -91,3 +91,16 @@ class ComparisonTest(testtools.TestCase):
                           ('stock', ['well', 'ill'], False),
                           ('stock', ['ill'], True),
                           ('enabled', ['ill'], True)], ran)
+
+    def test_what_happens_to_a_class_happens_to_its_tests(self):
+        tempest = importlib.import_module('compare_tempest')
+        tests = ['a.One.it[id-1]', 'a.OneMore.it[id-2]']
+        log = tempest.Log('enabled', tests, Bar(),
+                          self.results.paths['enabled'], False)
+        for name, status in {'setUpClass (a.One)': 'skip',
+                             'a.OneMore.it[id-2]': 'success',
+                             'tearDownClass (a.OneMore)': 'fail'}.items():
+            log({'id': name, 'status': status, 'details': {}})
+        self.assertEqual(
+            ['skipped', 'failed'],
+            [self.results.read('enabled')[test]['outcome'] for test in tests])

@@ -1,0 +1,155 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Run Tempest on the cloud of "make cloud" with the package and without.
+
+Usage: compare_tempest.py [--jobs N] [--again] [--write-docs] [PATTERN]
+
+PATTERN is a regular expression for names of tests, by default those of
+Tempest for the servers of Nova. The cloud is started if it is not running,
+and has its Nova restarted in the other mode in between. What has a result is
+not run again until a file of the package changes, so that a run which was
+interrupted goes on where it was. A test that failed with the package or
+without is run again alone in both ways. The exit code is not 0 if a test ends
+with the package as it does not without. --write-docs writes the table into
+the documentation.
+"""
+
+import argparse
+import functools
+import importlib.metadata
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import openstack
+from rich import progress
+
+import comparison
+import run_tempest
+import run_tests
+import tables
+
+ROOT = run_tests.ROOT
+OUT = run_tests.OUT
+DOCS = ROOT / 'doc/source/contributor/tempest-table.rst'
+SERVERS = r'^tempest\.api\.compute\.servers\.'
+HEADER = comparison.header('tests of', 'different')
+# As make cloud has it.
+CLOUD = pathlib.Path(os.environ.get(
+    'CELL0_REBUILD_CLOUD', ROOT / '.state' / 'openstack')).resolve()
+
+
+class Log(comparison.Log):
+    """Takes what happens to a class for what happens to its tests."""
+
+    def __init__(self, title, tests, bar, path, alone):
+        super().__init__(title, tests, bar, path, alone)
+        self._tests = tests
+
+    def __call__(self, test):
+        found = re.fullmatch(r'(?:setUp|tearDown)Class \((.*)\)', test['id'])
+        if not found:
+            super().__call__(test)
+            return
+        for name in self._tests:
+            if name.startswith(f'{found[1]}.'):
+                super().__call__({**test, 'id': name})
+
+
+def switch(mode):
+    """Have the cloud run in a mode, and Tempest configured for it."""
+    stock = mode == comparison.STOCK
+    OUT.print(f'The cloud is started: {mode}')
+    subprocess.run(
+        ['make', '--no-print-directory', 'cloud',
+         f'ARGS={"--stock" if stock else ""}'], cwd=ROOT, check=True,
+        stdout=subprocess.DEVNULL)
+    os.environ['OS_CLIENT_CONFIG_FILE'] = str(CLOUD / 'clouds.yaml')
+    run_tempest.prepare(openstack.connect('admin'), stock=stock)
+
+
+def listed(pattern):
+    """Return the names of the tests that match."""
+    if not (run_tempest.FOLDER / '.stestr').exists():
+        # "tempest run" makes it too late, when it runs tests.
+        stestr = pathlib.Path(sys.executable).parent / 'stestr'
+        subprocess.run([stestr, 'init'], cwd=run_tempest.FOLDER, check=True)
+    found = subprocess.run(
+        run_tempest.command('--list-tests', '--regex', pattern),
+        cwd=run_tempest.FOLDER, check=True, capture_output=True, text=True)
+    return re.findall(r'^\S+\[.*\]$', found.stdout, re.MULTILINE)
+
+
+def run(mode, tests, alone, results, bar, jobs):
+    """Run those of the tests that have no result yet."""
+    known = results.read(mode, alone)
+    wanted = [test for test in tests if test not in known]
+    if not wanted:
+        return
+    switch(mode)
+    report = Log(f'{mode}{" again" if alone else ""}', wanted, bar,
+                 results.paths[mode], alone)
+    with tempfile.NamedTemporaryFile('w') as names:
+        print(*wanted, sep='\n', file=names, flush=True)
+        run_tests.follow('tempest', run_tempest.command(
+            '--subunit', '--load-list', names.name,
+            '--concurrency', str(1 if alone else jobs)), report,
+            run_tempest.FOLDER)
+
+
+def grouped(tests):
+    """Return the tests by the module that they are in."""
+    groups = {}
+    for test in tests:
+        module = test.partition('[')[0].rsplit('.', 2)[0]
+        groups.setdefault(module.rpartition('.')[2], []).append(test)
+    return groups
+
+
+def main():
+    """Run the tests, print the table and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--again', action='store_true',
+                        help='forget the results there are')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('pattern', nargs='?', default=SERVERS,
+                        metavar='PATTERN')
+    options = parser.parse_args()
+    # What Tempest's own jobs have; the servers here are not fast.
+    os.environ.setdefault('OS_TEST_TIMEOUT', '1200')
+    results = comparison.Results(
+        run_tempest.FOLDER / 'results',
+        importlib.metadata.version('tempest'), options.again)
+    switch(comparison.ENABLED)
+    tests = listed(options.pattern)
+    with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
+        comparison.run_all(functools.partial(
+            run, results=results, bar=bar, jobs=options.jobs),
+            tests, results)
+    table_rows = comparison.rows(grouped(tests), results, results.different)
+    comparison.show(HEADER, table_rows, tests, results, results.different)
+    if options.write_docs:
+        tables.write(
+            OUT, DOCS, 'tools/compare_tempest.py', HEADER, table_rows)
+    different = table_rows[-1][-1]
+    print(f'{different} tests end with the package as they do not without',
+          flush=True)
+    return 1 if different else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
