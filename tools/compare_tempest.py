@@ -113,9 +113,9 @@ def run(mode, tests, alone, results, bar, jobs):
 def grouped(tests):
     """Return the tests by the module that they are in."""
     groups = {}
-    for test in tests:
-        module = test.partition('[')[0].rsplit('.', 2)[0]
-        groups.setdefault(module.rpartition('.')[2], []).append(test)
+    for test in sorted(tests):
+        module = test.partition('[')[0].split('.')[-3]
+        groups.setdefault(module.removeprefix('test_'), []).append(test)
     return groups
 
 
