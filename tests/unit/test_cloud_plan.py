@@ -16,7 +16,9 @@ import pathlib
 
 import fixtures
 import testtools
+import yaml
 
+from tools.cloud import contents
 from tools.cloud import plan as plans
 from tools.cloud import services
 
@@ -81,3 +83,13 @@ class PlanTest(testtools.TestCase):
         self.assertEqual('rabbit://user:word@host:2/cell1',
                          self.plan.broker('cell1'))
         self.assertEqual('host:3', self.plan.memcached)
+
+    def test_clients_are_told_where_the_cloud_is(self):
+        openrc = contents.write_access(self.plan)
+        accounts = openrc.parent / 'clouds.yaml'
+        self.assertIn(f'OS_CLIENT_CONFIG_FILE={accounts}\n',
+                      openrc.read_text())
+        self.assertEqual(
+            {f'{self.plan.url("keystone")}/v3'},
+            {account['auth']['auth_url'] for account in yaml.safe_load(
+                accounts.read_text())['clouds'].values()})

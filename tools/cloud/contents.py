@@ -18,7 +18,7 @@ import os
 import openstack
 from openstack import exceptions
 
-from tests.integration import settings
+from tests.integration import processes
 from tools.cloud import plan as plans
 
 _ENDPOINTS = {
@@ -95,7 +95,7 @@ def write_access(plan):
 # clouds.yaml, which are {', '.join(accounts)}.
 export OS_CLIENT_CONFIG_FILE={path}
 export OS_CLOUD=${{1:-demo}}
-export PATH={settings.processes.BIN}:$PATH
+export PATH={processes.BIN}:$PATH
 """)
     return openrc
 
