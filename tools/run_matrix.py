@@ -138,21 +138,31 @@ def _say(text):
 
 
 def table(suites):
-    """Return the rows of the table; what was not run is there too."""
+    """Return the rows of the table: what was run, and which row was not.
+
+    :param suites: those to show; others that were run are there too.
+    """
     rows = []
     for row, python in ROWS.items():
         name = row.partition('-')[0] + (
             ' of Debian 12' if row == DEBIAN else '')
-        for suite in suites:
-            found = result(row, suite)
-            if found is None:
-                rows.append((name, python, suite, '', '', '', '', 'not run'))
-                continue
-            rows.append((
-                name, python, suite, found['passed'], found['skipped'],
-                found['failed'], found['seconds'],
-                'yes' if found['stamp'] == stamp(row) else 'an earlier one'))
+        results = {suite: result(row, suite)
+                   for suite in dict.fromkeys([*suites, *_were_run(row)])}
+        for suite, found in results.items():
+            if found is not None:
+                rows.append((
+                    name, python, suite, found['passed'], found['skipped'],
+                    found['failed'], found['seconds'],
+                    'yes' if found['stamp'] == stamp(row)
+                    else 'an earlier one'))
+        if not any(results.values()):
+            rows.append((name, python, '', '', '', '', '', 'not run'))
     return rows
+
+
+def _were_run(row):
+    return [path.stem[len(row) + 1:] for path in sorted(
+        STATE.glob(f'{row}-*.json')) if path.stem[len(row) + 1:].isalpha()]
 
 
 def jobs():
