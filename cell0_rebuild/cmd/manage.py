@@ -110,9 +110,8 @@ def recover(options: ty.Any) -> int:
 
     show = show_json if options.format == 'json' else show_table
     show(counted(), 'would be mended' if options.dry_run else 'mended')
-    if run.resources.problem is not None:
-        print('Placement cannot be asked; allocations of buried servers may '
-              f'be left: {run.resources.problem}', file=sys.stderr)
+    if run.resources.warning is not None:
+        print(run.resources.warning, file=sys.stderr)
         return NOT_MENDED
     if counts['problems']:
         return NOT_MENDED

@@ -95,10 +95,8 @@ class Checks(upgradecheck.UpgradeCommands):
             problems.append(
                 f'{count} rebuilds from cell0 were interrupted. Run '
                 f'"cell0-rebuild-manage recover".')
-        if run.resources.problem is not None:
-            problems.append(
-                f'Placement cannot be asked; allocations of buried servers '
-                f'may be left: {run.resources.problem}')
+        if run.resources.warning is not None:
+            problems.append(run.resources.warning)
         return _warning(' '.join(problems)) if problems else _success()
 
     def check_unknown(self) -> upgradecheck.Result:

@@ -37,6 +37,14 @@ class Resources:
         self._context = context
         self.problem: str | None = None
 
+    @property
+    def warning(self) -> str | None:
+        """What is to be said of the problem, if there is one."""
+        if self.problem is None:
+            return None
+        return ('Placement cannot be asked; allocations of buried servers may '
+                f'be left: {self.problem}')
+
     def are_there(self, instance_uuid: str) -> bool:
         """Tell whether a server has allocations; False if nobody knows."""
         try:
