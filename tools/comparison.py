@@ -17,9 +17,9 @@ that a run which was interrupted goes on where it was.
 """
 
 import collections
-import hashlib
 import json
 
+import results as logs
 import run_tests
 import tables
 
@@ -53,23 +53,18 @@ class Results:
     """
 
     def __init__(self, folder, version, again):
-        digest = hashlib.sha256()
-        for path in sorted((run_tests.ROOT / 'cell0_rebuild').rglob('*.py')):
-            digest.update(path.read_bytes())
+        stamp = logs.stamp(['cell0_rebuild'])
         folder.mkdir(parents=True, exist_ok=True)
         self.paths = {
             STOCK: folder / f'{version}.jsonl',
-            ENABLED: folder / f'{version}-{digest.hexdigest()[:12]}.jsonl'}
+            ENABLED: folder / f'{version}-{stamp[:12]}.jsonl'}
         if again:
             for path in self.paths.values():
                 path.unlink(missing_ok=True)
 
     def read(self, mode, alone=None):
         """Return {test: its last line in the log}."""
-        path = self.paths[mode]
-        text = path.read_text(encoding='utf-8') if path.exists() else ''
-        lines = map(json.loads, text.splitlines())
-        return {line['test']: line for line in lines
+        return {line['test']: line for line in logs.lines(self.paths[mode])
                 if alone in (None, line['alone'])}
 
     def failed(self, tests):

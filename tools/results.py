@@ -45,6 +45,15 @@ def parser(description, series, cases):
     return made
 
 
+def stamp(sources):
+    """Return what changes when the code in folders does."""
+    found = hashlib.sha256()
+    for source in sources:
+        for path in sorted((ROOT / source).rglob('*.py')):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
 def folder(name, sources, resume):
     """Return a folder for what is written meanwhile.
 
@@ -54,11 +63,7 @@ def folder(name, sources, resume):
     :param sources: folders with the code that the results are of.
     :param resume: keep what an earlier run of the same code has written.
     """
-    stamp = hashlib.sha256()
-    for source in sources:
-        for path in sorted((ROOT / source).rglob('*.py')):
-            stamp.update(path.read_bytes())
-    wanted = STATE / name / stamp.hexdigest()[:16]
+    wanted = STATE / name / stamp(sources)[:16]
     if not (resume and wanted.exists()):
         shutil.rmtree(STATE / name, ignore_errors=True)
         wanted.mkdir(parents=True)
