@@ -22,7 +22,6 @@ from nova.api.openstack import api_version_request
 from cell0_rebuild import signatures
 
 
-
 def paste(prefix):
     """Return the api-paste.ini that a Nova ships.
 

@@ -146,23 +146,26 @@ def table(suites):
     for row, python in ROWS.items():
         name = row.partition('-')[0] + (
             ' of Debian 12' if row == DEBIAN else '')
-        results = {suite: result(row, suite)
-                   for suite in dict.fromkeys([*suites, *_were_run(row)])}
-        for suite, found in results.items():
-            if found is not None:
-                rows.append((
-                    name, python, suite, found['passed'], found['skipped'],
-                    found['failed'], found['seconds'],
-                    'yes' if found['stamp'] == stamp(row)
-                    else 'an earlier one'))
-        if not any(results.values()):
+        present = stamp(row)
+        were_run = [
+            (suite, found)
+            for suite in dict.fromkeys([*suites, *_were_run(row)])
+            if (found := result(row, suite)) is not None]
+        for suite, found in were_run:
+            rows.append((
+                name, python, suite, found['passed'], found['skipped'],
+                found['failed'], found['seconds'],
+                'yes' if found['stamp'] == present else 'an earlier one'))
+        if not were_run:
             rows.append((name, python, '', '', '', '', '', 'not run'))
     return rows
 
 
 def _were_run(row):
-    return [path.stem[len(row) + 1:] for path in sorted(
-        STATE.glob(f'{row}-*.json')) if path.stem[len(row) + 1:].isalpha()]
+    names = sorted(path.stem.removeprefix(f'{row}-')
+                   for path in STATE.glob(f'{row}-*.json'))
+    # Others are of a row whose name begins like this one's.
+    return [name for name in names if name.isalpha()]
 
 
 def jobs():
