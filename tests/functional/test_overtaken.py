@@ -74,6 +74,10 @@ class OvertakenTestCase(base.FunctionalTestCase):
         self.api.put_server(
             server['id'], {'server': {'description': 'late'}})
 
+    def remove(self, server):
+        """Delete it, as the owner."""
+        self.api.delete_server(server['id'])
+
     def rebuild_on_host(self, server, status, task_state=None):
         """Have Nova itself rebuild a server, and wait for what it becomes."""
         self.rebuild(server, base.STOCK, imageRef=self.image)
@@ -114,6 +118,14 @@ class StockMixin:
         self.assertIn('UnexpectedTaskStateError', self.assert_refused(
             500, server, base.STOCK, imageRef=self.image))
 
+    def test_a_rebuild_that_meets_a_delete_is_answered_with_500(self):
+        server = self.create('ACTIVE')
+        # Its delete stays in the queue.
+        self.computes['host1'].stop()
+        self.in_the_middle(_CHECKS, self.remove)
+        self.assertIn('UnexpectedDeletingTaskStateError', self.assert_refused(
+            500, server, base.STOCK, imageRef=self.image))
+
     def test_a_reset_in_a_build_loses_the_attachment(self):
         self.in_the_middle(f'{_DRIVER}.spawn', self.reset)
         server = self.create('ERROR')
@@ -125,7 +137,6 @@ class StockMixin:
     def test_a_description_that_is_given_in_a_create_is_lost(self):
         self.in_the_middle(_SCHEDULER, self.describe)
         self.assertIsNone(self.create('ACTIVE')['description'])
-
 
     def test_a_death_before_a_host_has_it_leaves_the_accelerator(self):
         flavor = self.cyborg.add_device(self)
