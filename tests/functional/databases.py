@@ -28,14 +28,18 @@ _BY_THEMSELVES = {'services', 'compute_nodes'}
 
 def dump():
     """Return all rows as {database: {table: [row, ...]}}."""
+    return {name: _tables(
+        engine, api_models.BASE if name == 'api' else main_models.BASE)
+        for name, engine in _engines().items()}
+
+
+def _engines():
     context = nova_context.get_admin_context()
-    found = {'api': _tables(
-        api_db_api.context_manager.reader.get_engine(), api_models.BASE)}
+    found = {'api': api_db_api.context_manager.reader.get_engine()}
     for cell in objects.CellMappingList.get_all(context):
         targeted = cells.targeted(context, cell)
-        found[cell.name] = _tables(
-            main_db_api.get_context_manager(targeted).reader.get_engine(),
-            main_models.BASE)
+        found[cell.name] = main_db_api.get_context_manager(
+            targeted).reader.get_engine()
     return found
 
 
@@ -48,6 +52,15 @@ def _tables(engine, base):
                     dict(row._mapping)
                     for row in connection.execute(table.select())]
     return found
+
+
+def update(database, model, server_id, **values):
+    """Write columns of the row of a server, as no service would."""
+    key = ('uuid' if hasattr(model, 'uuid') else 'instance_uuid')
+    with _engines()[database].begin() as connection:
+        connection.execute(
+            model.__table__.update().where(
+                getattr(model, key) == server_id).values(**values))
 
 
 def differences(before, after):

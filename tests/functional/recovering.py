@@ -30,6 +30,7 @@ AT_ONCE = -5
 
 SCHEDULER = test_races.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
+END = 'cell0_rebuild.exhumation.switch.end'
 HAND_OVER = 'cell0_rebuild.exhumation.attempt.hand_over'
 CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
 FINISH = 'cell0_rebuild.exhumation.attempt.finish'

@@ -37,7 +37,7 @@ class WakeUpTest(recovering.RecoverTestCase):
         ('claim', recovering.SCHEDULER, 'after'),
         ('map', 'cell0_rebuild.exhumation.switch.into_cell', 'before'),
         ('hand_over', recovering.HAND_OVER, 'before'),
-        ('end', 'cell0_rebuild.exhumation.switch.end', 'before'),
+        ('end', recovering.END, 'before'),
     )
 
     @ddt.data(*STEPS)

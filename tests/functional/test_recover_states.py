@@ -12,8 +12,13 @@
 
 """What the recovery makes of rows that a crash, or somebody, has left."""
 
+import datetime
+
 from nova import context as nova_context
+from nova.db.api import models as api_models
+from nova.db.main import models
 from nova import objects
+from oslo_utils import timeutils
 
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import grave
@@ -77,15 +82,72 @@ class StatesTest(recovering.RecoverTestCase):
         self.assert_can_be_rebuilt()
 
     def test_a_server_that_is_deleted_on_its_host_leaves_no_hidden_row(self):
-        self.rebuild_until(recovering.FINISH, before=recovering.crash)
-        self._wait_for_state_change(self.server, 'ACTIVE')
+        self._build_without_end()
         self.api.delete_server(self.server['id'])
         self._wait_until_deleted(self.server)
         self.assertEqual([True], databases.hidden(self.server['id']))
-        code, found = recovering.recover()
-        self.assertEqual(
-            (0, 'deleted'), (code, found[self.server['id']]['state']))
+        self.assertEqual((0, 'deleted'), self._recover())
         self.assertEqual([], databases.hidden(self.server['id']))
+
+    def test_what_is_deleted_in_its_cell_though_not_mapped_so_is_cleared(self):
+        self._build_without_end()
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+        mapping = self.mapping()
+        mapping.queued_for_delete = False
+        mapping.save()
+        self.assertEqual((0, 'deleted'), self._recover())
+        self.assertEqual([], databases.hidden(self.server['id']))
+
+    def test_a_server_that_got_a_host_while_it_was_taken_back_stays(self):
+        self._build_without_end()
+        self.assertTrue(switch.remap(
+            self.context, self.server['id'], self.mapping().cell_mapping.id,
+            self.home.id))
+        self.assertEqual((0, 'built'), self._recover())
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.hidden(self.server['id']))
+
+    def test_a_server_that_a_compute_has_is_not_buried(self):
+        self.rebuild_until(recovering.END, before=recovering.crash)
+        databases.update(
+            'cell1', models.Instance, self.server['id'], host='host1')
+        before = databases.dump()
+        code, found = recovering.recover()
+        self.assertEqual(1, code)
+        self.assertIn('a compute has the server',
+                      found[self.server['id']]['result'])
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_a_server_whose_mapping_is_young_is_left_alone(self):
+        self._build_without_end()
+        self._make_old('cell0', models.Instance)
+        self._make_old('cell1', models.Instance)
+        self.assertEqual((0, {}), recovering.recover(older_than=3600))
+        self._make_old('api', api_models.InstanceMapping)
+        self.assertEqual((0, 'built'), self._recover(older_than=3600))
+
+    def test_a_server_whose_row_in_its_cell_is_young_is_left_alone(self):
+        self._build_without_end()
+        self._make_old('cell0', models.Instance)
+        self._make_old('api', api_models.InstanceMapping)
+        self.assertEqual((0, {}), recovering.recover(older_than=3600))
+        self._make_old('cell1', models.Instance)
+        self.assertEqual((0, 'built'), self._recover(older_than=3600))
+
+    def _build_without_end(self):
+        self.rebuild_until(recovering.FINISH, before=recovering.crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+
+    def _make_old(self, database, model):
+        databases.update(
+            database, model, self.server['id'],
+            updated_at=timeutils.utcnow() - datetime.timedelta(hours=2))
+
+    def _recover(self, **options):
+        code, found = recovering.recover(**options)
+        return code, found[self.server['id']]['state']
 
 
 class DeleteTest(recovering.RecoverTestCase):
