@@ -17,5 +17,7 @@ mkdir -p .state
 coverage erase
 CELL0_REBUILD_COVER=yes python tools/run_tests.py "$@"
 coverage combine --quiet
-coverage html --quiet --fail-under=0
+coverage html --quiet
 coverage report
+coverage json --quiet -o .state/coverage.json
+python tools/check_coverage.py .state/coverage.json 95

@@ -1,0 +1,42 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Tell how many lines and branches the tests reach, and fail below a share.
+
+Usage: check_coverage.py FILE PERCENT
+
+FILE is a report of "coverage json". Coverage itself compares lines and
+branches together only.
+"""
+
+import json
+import pathlib
+import sys
+
+KINDS = {'lines': 'statements', 'branches': 'branches'}
+
+
+def main(path, least):
+    """Print the shares and return the exit code."""
+    totals = json.loads(pathlib.Path(path).read_text())['totals']
+    found = {name: totals[f'percent_{key}_covered']
+             for name, key in KINDS.items()}
+    print(', '.join(f'{name}: {share:.1f} %' for name, share
+                    in found.items()), flush=True)
+    low = [name for name, share in found.items() if share < float(least)]
+    if low:
+        print(f'below {least} %: {", ".join(low)}', file=sys.stderr)
+    return 1 if low else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
