@@ -166,13 +166,20 @@ class Cloud(fixtures.Fixture):
 
     def close_hosts(self):
         """Let no new server be scheduled to the computes that there are."""
-        self._set_computes('disabled')
+        self._set_computes(status='disabled')
 
     def open_host(self):
         """Have a nova-compute that servers are scheduled to."""
         if not self._computes:
             self.add_host('host')
-        self._set_computes('enabled')
+        self._set_computes(status='enabled')
+
+    @contextlib.contextmanager
+    def no_host(self):
+        """Have nova-api do without the computes, as if they were dead."""
+        self._set_computes(forced_down=True)
+        yield
+        self._set_computes(forced_down=False)
 
     def add_host(self, name, *changes):
         """Start a nova-compute, as an operator adds one."""
@@ -317,9 +324,9 @@ class Cloud(fixtures.Fixture):
             lambda: self.broker.has_consumer(f'{topic}.{name}'),
             f'listening on topic {topic}')
 
-    def _set_computes(self, status):
+    def _set_computes(self, **wanted):
         found = self.api.get('/os-services?binary=nova-compute')
         for service in found['services']:
-            if service['status'] != status:
+            if not wanted.items() <= service.items():
                 self.api.ask('PUT', f'/os-services/{service["id"]}',
-                             {'status': status}).raise_for_status()
+                             wanted).raise_for_status()

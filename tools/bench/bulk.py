@@ -60,7 +60,7 @@ def _measure(cloud, kind, number, count):
     if kind == 'rebuild':
         cloud.wait_until_clear(*servers)
     cpu = real.spent(before, cloud.usage())
-    cloud.remove(*servers)
+    cloud.remove_all(servers)
     return {
         'servers': len(servers), 'failed': failed, 'answered': answered,
         'active': active, 'cpu': cpu,
