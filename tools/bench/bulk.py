@@ -21,6 +21,8 @@ import real
 from tests.integration import clients
 
 CLIENTS = (1, 8, 32)
+# Each build has a compute ask Placement for all the servers that it has.
+HOSTS = 10
 
 
 def measure(servers, parts, numbers=CLIENTS):
@@ -30,7 +32,7 @@ def measure(servers, parts, numbers=CLIENTS):
     :param parts: that they are done in, in turn with those of the other kind.
     """
     found = {}
-    with real.Cloud() as cloud:
+    with real.Cloud(HOSTS) as cloud:
         for number in numbers:
             found[number] = {'create': [], 'rebuild': []}
             for part in range(parts):

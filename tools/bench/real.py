@@ -33,17 +33,20 @@ _PAGE = os.sysconf('SC_PAGE_SIZE')
 
 
 class Cloud:
-    """The cloud of the integration tests, with one conductor and one host."""
+    """The cloud of the integration tests, with one conductor."""
 
-    def __init__(self):
+    def __init__(self, hosts=1):
+        """:param hosts: how many computes it has."""
         self.fixture = clouds.Cloud()
+        self._hosts = [f'compute{number}' for number in range(hosts)]
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
         self._stack.callback(self.fixture.cleanUp)
         self.fixture.setUp()
         self.fixture.conductors(enabled=['conductor'])
-        self.fixture.add_host('compute', _LARGE)
+        for host in self._hosts:
+            self.fixture.add_host(host, _LARGE)
         self.connection = self._stack.enter_context(self.fixture.connect())
         self.do = base.Actions(self.fixture)
         self.api = self.fixture.api
@@ -121,7 +124,9 @@ class Cloud:
 
     def usage(self):
         """Return the CPU seconds and memory of the processes, by name."""
-        return usage(self.fixture.groups())
+        return usage({
+            group: 'compute' if name in self._hosts else name
+            for group, name in self.fixture.groups().items()})
 
 
 def wait(condition):
