@@ -123,5 +123,5 @@ docs: environment
 
 clean: cloud-down
 	@CELL0_REBUILD_CLOUD=.state/e2e-cloud $(MAKE) --no-print-directory cloud-down
-	rm -rf $(VENV) .stestr .state .mypy_cache .ruff_cache cover doc/build \
+	rm -rf $(VENV) .tox .stestr .state .mypy_cache .ruff_cache cover doc/build \
 		doc/source/admin/cell0_rebuild.conf.sample releasenotes/build
