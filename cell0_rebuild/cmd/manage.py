@@ -110,6 +110,8 @@ def recover(options: ty.Any) -> int:
 
     show = show_json if options.format == 'json' else show_table
     show(counted(), 'would be mended' if options.dry_run else 'mended')
+    if options.format == 'table' and not counts['found']:
+        print(nothing(options.older_than))
     if run.resources.warning is not None:
         print(run.resources.warning, file=sys.stderr)
         return NOT_MENDED
@@ -125,9 +127,7 @@ def show_table(
 
     :param done: the result of a server without a problem.
     """
-    empty = True
     while page := list(itertools.islice(results, ROWS)):
-        empty = False
         table = prettytable.PrettyTable(
             ['Server', 'State', 'Action', 'Result'])
         table.align = 'l'
@@ -135,8 +135,17 @@ def show_table(
             table.add_row([result.uuid, result.state, result.action,
                            result.problem or done])
         print(table)
-    if empty:
-        print('Nothing to do.')
+
+
+def nothing(age: int) -> str:
+    """Return what is said in place of a table.
+
+    :param age: how old, in seconds, what was looked at had to be.
+    """
+    text = 'Nothing to do.'
+    if age:
+        text += f' What was touched in the last {age} s was left alone.'
+    return text
 
 
 def show_json(

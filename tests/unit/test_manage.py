@@ -91,9 +91,16 @@ class OutputTest(testtools.TestCase):
         self.assertEqual(
             2, printed(manage.show_table, many).count('| Server '))
 
-    def test_no_server_is_said_so(self):
+    def test_no_server_is_no_table(self):
+        self.assertEqual('', printed(manage.show_table, []))
+
+    def test_nothing_at_all_is_said_so(self):
+        self.assertEqual('Nothing to do.', manage.nothing(0))
+
+    def test_nothing_to_do_hid_servers_that_were_too_young(self):
         self.assertEqual(
-            'Nothing to do.\n', printed(manage.show_table, []))
+            'Nothing to do. What was touched in the last 60 s was left alone.',
+            manage.nothing(60))
 
     def test_json_is_a_list(self):
         self.assertEqual([
