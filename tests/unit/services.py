@@ -17,6 +17,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,11 @@ from cell0_rebuild import internals
 object.__setattr__(internals.{name}, 'signature', 'another')
 '''
 
+# What Placement tells of itself.
+VERSIONS = {'versions': [{
+    'id': 'v1.0', 'status': 'CURRENT', 'min_version': '1.0',
+    'max_version': '1.39', 'links': [{'rel': 'self', 'href': ''}]}]}
+
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
@@ -52,6 +58,28 @@ class Ended:
     code: int
     output: str
     report: dict
+
+
+class Placement(fixtures.Fixture):
+    """Tells its versions, and nothing else.
+
+    It is a process, for a thread would stand still while a test that runs
+    under eventlet waits for a service.
+    """
+
+    def _setUp(self):
+        folder = self.useFixture(fixtures.TempDir()).path
+        pathlib.Path(folder, 'index.html').write_text(json.dumps(VERSIONS))
+        process = subprocess.Popen(
+            [sys.executable, '-u', '-m', 'http.server', '--bind', '127.0.0.1',
+             '--directory', folder, '0'],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        said = process.stdout.readline()
+        port = re.search(r'port (\d+)', said)[1]
+        self.url = f'http://127.0.0.1:{port}'
 
 
 class Nova(fixtures.Fixture):

@@ -126,6 +126,10 @@ class EnabledTest(_TestCase):
 
     @ddt.data('threading', 'eventlet')
     def test_a_scheduler_is_left_alone(self, concurrency):
+        # That of Nova 26 does not start without.
+        self.nova.configure({'placement': {
+            'endpoint_override':
+                self.useFixture(services.Placement()).url}})
         self.by_file(concurrency)
         self.assert_runs(self.nova.probe('nova-scheduler'),
                          eventlet=concurrency == 'eventlet')
