@@ -68,9 +68,13 @@ class Cloud(fixtures.Fixture):
     schedulers and computes it must leave alone.
     """
 
-    def __init__(self, nova=None):
-        """:param nova: the one that it is made of; that of the tests."""
+    def __init__(self, nova=None, changes=()):
+        """:param nova: the one that it is made of; that of the tests.
+
+        :param changes: of the nova.conf of nova-api and nova-scheduler.
+        """
         super().__init__()
+        self._changes = changes
         self._nova = nova or novas.wanted()
 
     def _setUp(self):
@@ -262,7 +266,7 @@ class Cloud(fixtures.Fixture):
         self._start_placement()
         self._make_cells()
         self.broker.wait()
-        self._start_nova()
+        self._start_nova(*self._changes)
         self.api.post('/flavors', {'flavor': {
             'id': 'small', 'name': 'small', 'vcpus': 1, 'ram': 64,
             'disk': 1}})

@@ -27,6 +27,8 @@ from tests.integration import standins
 # done at a time.
 _LARGE = {'DEFAULT': {'compute_driver': 'fake.FakeDriver',
                       'max_concurrent_builds': '0'}}
+# Else one of many hosts may get all that come at the same time.
+_SPREAD = {'filter_scheduler': {'host_subset_size': '100'}}
 _POLL = 0.005
 _TICK = os.sysconf('SC_CLK_TCK')
 _PAGE = os.sysconf('SC_PAGE_SIZE')
@@ -37,7 +39,7 @@ class Cloud:
 
     def __init__(self, hosts=1):
         """:param hosts: how many computes it has."""
-        self.fixture = clouds.Cloud()
+        self.fixture = clouds.Cloud(changes=[_SPREAD])
         self._hosts = [f'compute{number}' for number in range(hosts)]
         self._stack = contextlib.ExitStack()
 
