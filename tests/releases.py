@@ -50,6 +50,16 @@ def next_to(microversion):
 STOCK = api_version_request.max_api_version().get_string()
 ADDED = next_to(STOCK)
 
+
+def offers(microversion):
+    """Tell whether a microversion is one of Nova's own."""
+    return (api_version_request.APIVersionRequest(microversion)
+            <= api_version_request.max_api_version())
+
+
+# A hostname, as long as this Nova lets it be.
+HOSTNAME = 'host.example.org' if offers('2.94') else 'host'
+
 # The module that a web server loads to serve the API, and the metadata API.
 API, METADATA = (
     ('nova.wsgi.osapi_compute', 'nova.wsgi.metadata')
@@ -62,13 +72,27 @@ LACKS = {
         'Nova 26 to 33 have no option concurrency_backend',
     'get_by_instance_uuids':
         'Nova 26 to 28 load no RequestSpecs together',
+    'scheduler_alone':
+        'the scheduler of Nova 26 and 27 does not start without Placement',
+    'server_threads':
+        'the tests of Nova 26 to 33 run under eventlet, where socketserver '
+        'lets no other thread run',
     'threads':
         'the conductor of Nova 26 to 32 runs under eventlet only',
 }
 
+
+def _has_concurrency_backend():
+    return signatures.read(
+        'nova.monkey_patch', '_get_concurrency_from_config') is not None
+
+
 _FOUND = {
-    'concurrency_backend': lambda: signatures.read(
-        'nova.monkey_patch', '_get_concurrency_from_config') is not None,
+    'concurrency_backend': _has_concurrency_backend,
+    'scheduler_alone': lambda: signatures.read(
+        'nova.scheduler.manager', 'SchedulerManager.placement_client')
+        is not None,
+    'server_threads': _has_concurrency_backend,
     'get_by_instance_uuids': lambda: signatures.read(
         'nova.objects.request_spec', 'RequestSpec.get_by_instance_uuids')
         is not None,
@@ -85,3 +109,9 @@ def has(feature):
 def needs(feature):
     """Return a decorator of a test that needs what some releases lack."""
     return unittest.skipUnless(has(feature), LACKS[feature])
+
+
+def needs_microversion(microversion):
+    """Return a decorator of a test that needs one of Nova's own."""
+    return unittest.skipUnless(
+        offers(microversion), f'the highest of this Nova is {STOCK}')

@@ -130,6 +130,14 @@ class FunctionalTestCase(
 
     compute_driver = 'fake.MediumFakeDriver'
 
+    def reserve_vcpus(self, host, vcpus):
+        """Leave a host as many VCPUs less than it has."""
+        path = (f'/resource_providers/'
+                f'{self._get_provider_uuid_by_name(host)}/inventories/VCPU')
+        self.placement.put(path, version='1.26', body={
+            **self.placement.get(path).body, 'reserved': vcpus})
+        self.assertEqual(vcpus, self.placement.get(path).body['reserved'])
+
 
 class Interception(fixtures.Fixture):
     """Calls a function once, before or after a method of Nova's."""

@@ -19,10 +19,16 @@ from nova import exception
 from nova.tests import fixtures as nova_fixtures
 from oslo_utils import uuidutils
 
-ROOT = nova_fixtures.CinderFixture.IMAGE_BACKED_VOL
+from tests.functional import older_cinder
+
+CinderFixture = (
+    nova_fixtures.CinderFixture
+    if hasattr(nova_fixtures.CinderFixture, 'fake_vol_create')
+    else older_cinder.WithVolumes)
+ROOT = CinderFixture.IMAGE_BACKED_VOL
 
 
-class Cinder(nova_fixtures.CinderFixture):
+class Cinder(CinderFixture):
     """Remembers what changed a volume.
 
     :ivar calls: what changed a volume or an attachment, as ``(method, ID)``,

@@ -26,6 +26,7 @@ from nova.scheduler import manager as scheduler_manager
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
+from tests.functional import cinder
 from tests.functional import databases
 
 # What differs between a server that was rebuilt from cell0 and one that was
@@ -180,7 +181,7 @@ class ComparisonTestCase(base.FunctionalTestCase):
         self.useFixture(nova_fixtures.HostNameWeigherFixture(
             weights={'host1': 1, 'host2': 100}))
         super().setUp()
-        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self.cinder = self.useFixture(cinder.CinderFixture(self))
         self._record_neutron()
         for host in self.hosts:
             self._start_compute(host)
@@ -223,7 +224,7 @@ class ComparisonTestCase(base.FunctionalTestCase):
 
     def _reserve(self, vcpus):
         for host in self.hosts:
-            self._reserve_placement_resource(host, 'VCPU', vcpus)
+            self.reserve_vcpus(host, vcpus)
 
     def compare(self, body, reference=None, change=None, before=None,
                 meanwhile=None, meant=(), microversion=base.STOCK):

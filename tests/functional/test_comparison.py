@@ -15,9 +15,9 @@
 import base64
 import time
 
-
 from tests.functional import base
 from tests.functional import comparison
+from tests import releases
 
 
 class GivenTest(comparison.ComparisonTestCase):
@@ -28,11 +28,11 @@ class GivenTest(comparison.ComparisonTestCase):
     def test_what_describes_it(self):
         rebuilt = self.compare({
             'name': 'fred', 'description': 'a description',
-            'hostname': 'host.example', 'metadata': {'k': 'v', 'a': 'b'},
+            'hostname': releases.HOSTNAME, 'metadata': {'k': 'v', 'a': 'b'},
             'tags': ['one', 'two'], 'accessIPv4': '192.0.2.1',
             'accessIPv6': '2001:db8::1'})
         self.assertEqual(
-            ('fred', 'a description', 'host.example'),
+            ('fred', 'a description', releases.HOSTNAME),
             (rebuilt['name'], rebuilt['description'],
              rebuilt['OS-EXT-SRV-ATTR:hostname']))
 
@@ -92,7 +92,7 @@ class GivenTest(comparison.ComparisonTestCase):
     def test_flavor_deleted_since(self):
         flavor = self._create_flavor(extra_spec={'hw:cpu_policy': 'shared'})
         self.compare({'flavorRef': flavor}, meanwhile=lambda server:
-                     self._delete_flavor(flavor))
+                     self.api.delete_flavor(flavor))
 
     def test_several_servers(self):
         # Each is scheduled by itself.
@@ -147,12 +147,13 @@ class ChangedTest(comparison.ComparisonTestCase):
             f'/servers/{server["id"]}', {'server': changes})
 
     def test_changed_name_description_and_hostname(self):
-        changes = {'name': 'fred', 'description': 'new', 'hostname': 'a.b'}
+        changes = {'name': 'fred', 'description': 'new',
+                   'hostname': releases.HOSTNAME}
         rebuilt = self.compare(
             {'name': 'old', 'description': 'old', 'hostname': 'old'},
             changes, meanwhile=self.put(**changes))
         self.assertEqual(
-            ('fred', 'new', 'a.b'),
+            ('fred', 'new', releases.HOSTNAME),
             (rebuilt['name'], rebuilt['description'],
              rebuilt['OS-EXT-SRV-ATTR:hostname']))
 

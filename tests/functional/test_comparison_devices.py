@@ -16,12 +16,13 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
+from tests.functional import cinder
 from tests.functional import comparison
 
 NEUTRON = nova_fixtures.NeutronFixture
 PORT = NEUTRON.port_1['id']
 NETWORK = NEUTRON.network_1['id']
-VOLUME = nova_fixtures.CinderFixture.IMAGE_BACKED_VOL
+VOLUME = cinder.ROOT
 DATA = uuidsentinel.data_volume
 
 

@@ -51,7 +51,7 @@ class TableTest(unittest.TestCase):
 
     def test_every_parameter_of_a_create_has_a_row(self):
         parameters = set()
-        for schema in (servers.create, servers.create_v294):
+        for schema in (servers.create, servers.create_v290):
             parameters.update(schema['properties'])
             parameters.update(
                 schema['properties']['server']['properties'])

@@ -14,12 +14,13 @@
 
 import copy
 
-from nova.tests import fixtures as nova_fixtures
 from oslo_utils import uuidutils
 
 from tests.functional import base
+from tests.functional import cinder
 from tests.functional import databases
 from tests.functional import test_volumes
+from tests import releases
 
 
 class ParameterTestCase(base.FunctionalTestCase):
@@ -128,13 +129,13 @@ class ParameterTest(ParameterTestCase):
         self.rebuild(
             server, imageRef=image, name='renamed', description=None,
             metadata={'new': '1'}, key_name='mine', user_data='dHdv',
-            hostname='host.example.org', accessIPv4='192.0.2.1',
+            hostname=releases.HOSTNAME, accessIPv4='192.0.2.1',
             trusted_image_certificates=['cert'],
             **{'OS-DCF:diskConfig': 'AUTO'})
         again = self.buried_again(server)
         self.assertEqual(
             ('renamed', None, {'new': '1'}, 'mine', 'dHdv',
-             'host.example.org', '192.0.2.1', ['cert'], 'AUTO', image),
+             releases.HOSTNAME, '192.0.2.1', ['cert'], 'AUTO', image),
             (again['name'], again['description'], again['metadata'],
              again['key_name'], again['OS-EXT-SRV-ATTR:user_data'],
              again['OS-EXT-SRV-ATTR:hostname'], again['accessIPv4'],
@@ -172,6 +173,7 @@ class HostnameTest(ParameterTestCase):
         self.assert_refused(
             400, self.server, '2.93', hostname='host.example.org')
 
+    @releases.needs_microversion('2.94')
     def test_a_domain_name_is_set_from_2_94_on(self):
         self.rebuild(self.server, '2.94', hostname='host.example.org')
         self.assertEqual('host.example.org', self.active(
@@ -236,7 +238,7 @@ class CertificateTest(ParameterTestCase):
                 'trusted_image_certificates'])
 
     def test_certificates_of_a_volume_backed_server_are_400(self):
-        self.useFixture(nova_fixtures.CinderFixture(self))
+        self.useFixture(cinder.CinderFixture(self))
         server = self.bury(imageRef='', block_device_mapping_v2=[{
             'boot_index': 0, 'destination_type': 'volume',
             'uuid': test_volumes.VOLUME, 'source_type': 'volume'}])

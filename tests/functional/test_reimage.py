@@ -17,19 +17,19 @@ import threading
 
 from cinderclient import exceptions as cinder_exc
 from nova import exception
-from nova.tests import fixtures as nova_fixtures
 from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.exhumation import switch
 from tests.functional import base
+from tests.functional import cinder
 from tests.functional import databases
 
-VOLUME = nova_fixtures.CinderFixture.IMAGE_BACKED_VOL
+VOLUME = cinder.ROOT
 
 
-class WritingCinder(nova_fixtures.CinderFixture):
+class WritingCinder(cinder.CinderFixture):
     """Extends Nova's stand-in by what Cinder does with an image."""
 
     def __init__(self, test):

@@ -97,7 +97,7 @@ class SecretsTestCase(base.FunctionalTestCase):
                 personality=[{'path': '/etc/secret', 'contents': FILE}])})
 
     def rebuild_with_secrets(self, server, **body):
-        with self.microversion_is('2.100'):
+        with self.microversion_is(base.STOCK):
             self.api.post_keypair({'keypair': {
                 'name': 'a key', 'type': 'ssh',
                 'public_key': base.PUBLIC_KEY}})

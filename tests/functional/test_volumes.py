@@ -12,20 +12,20 @@
 
 """A buried volume-backed server is rebuilt with its volumes."""
 
-from nova.tests import fixtures as nova_fixtures
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
+from tests.functional import cinder
 from tests.functional import databases
 
-VOLUME = nova_fixtures.CinderFixture.IMAGE_BACKED_VOL
+VOLUME = cinder.ROOT
 
 
 class VolumesTest(base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        self.cinder = self.useFixture(cinder.CinderFixture(self))
 
     def bury_from(self, **bdm):
         """Bury a server whose root is a volume."""

@@ -14,7 +14,6 @@
 
 import ddt
 import fixtures
-from nova.tests import fixtures as nova_fixtures
 from oslo_utils.fixture import uuidsentinel
 import sqlalchemy as sa
 
@@ -29,7 +28,7 @@ BLANK = {'source_type': 'blank', 'destination_type': 'local'}
 NEW = {'destination_type': 'volume', 'volume_size': 1}
 
 DATA = {**VOLUME, 'uuid': 'volume'}
-SHARED = {**VOLUME, 'uuid': nova_fixtures.CinderFixture.MULTIATTACH_VOL}
+SHARED = {**VOLUME, 'uuid': cinder.CinderFixture.MULTIATTACH_VOL}
 NEW_DATA = [{**NEW, 'source_type': 'image', 'uuid': 'image'},
             {**NEW, 'source_type': 'snapshot', 'uuid': 'snapshot'},
             {**NEW, 'source_type': 'blank', 'volume_type': 'lvm-1'}]

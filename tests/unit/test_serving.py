@@ -15,6 +15,7 @@
 import requests
 import testtools
 
+from tests import releases
 from tools.demonstration import serving
 
 
@@ -25,6 +26,7 @@ def tell_user(environ, start_response):
             environ['HTTP_X_ROLES'].encode()]
 
 
+@releases.needs('server_threads')
 class ServingTest(testtools.TestCase):
 
     def ask(self, **headers):

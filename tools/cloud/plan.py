@@ -12,6 +12,8 @@
 
 """What the cloud consists of and where its parts are."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os
@@ -73,7 +75,7 @@ class Plan:
         """Return a plan for a new cloud without computes."""
         names = APIS + _SERVERS
         return cls(folder=folder, computes={}, ports=dict(
-            zip(names, processes.free_ports(len(names)), strict=True)))
+            zip(names, processes.free_ports(len(names)))))
 
     def save(self):
         """Write it to its folder."""

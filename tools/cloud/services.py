@@ -12,6 +12,8 @@
 
 """The programs of the cloud, in the order in which they are started."""
 
+from __future__ import annotations
+
 import collections.abc
 import contextlib
 import dataclasses
