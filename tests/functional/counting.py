@@ -25,6 +25,9 @@ from tests.functional import services
 # What timers of the services do, whatever the test does.
 _BY_THEMSELVES = ('BEGIN', 'UPDATE services', 'FROM services')
 
+# How an older oslo.db asks whether a connection is still there.
+_PING = 'SELECT 1'
+
 # Each is one request to the service that the fixture stands for.
 _REQUESTS = {
     'neutron': ('list_extensions', 'list_ports', 'show_port', 'create_port',
@@ -93,7 +96,8 @@ class CountingFixture(fixtures.Fixture):
 
     def _statement(self, connection, cursor, statement, *args):
         text = ' '.join(statement.split())
-        if not any(part in text for part in _BY_THEMSELVES):
+        if text != _PING and not any(
+                part in text for part in _BY_THEMSELVES):
             self._count('sql', text)
 
     def _count(self, kind, what):
