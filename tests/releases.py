@@ -72,11 +72,15 @@ LACKS = {
         'Nova 26 to 33 have no option concurrency_backend',
     'get_by_instance_uuids':
         'Nova 26 to 28 load no RequestSpecs together',
+    'pci_in_placement':
+        'Nova 26 asks Placement for no devices',
     'scheduler_alone':
         'the scheduler of Nova 26 and 27 does not start without Placement',
     'server_threads':
         'the tests of Nova 26 to 33 run under eventlet, where socketserver '
         'lets no other thread run',
+    'secret_security':
+        'Nova 26 to 32 make every secret of a virtual TPM as the user',
     'threads':
         'the conductor of Nova 26 to 32 runs under eventlet only',
 }
@@ -89,12 +93,18 @@ def _has_concurrency_backend():
 
 _FOUND = {
     'concurrency_backend': _has_concurrency_backend,
+    'pci_in_placement': lambda: signatures.read(
+        'nova.objects.request_spec',
+        'RequestSpec.generate_request_groups_from_pci_requests') is not None,
     'scheduler_alone': lambda: signatures.read(
         'nova.scheduler.manager', 'SchedulerManager.placement_client')
         is not None,
     'server_threads': _has_concurrency_backend,
     'get_by_instance_uuids': lambda: signatures.read(
         'nova.objects.request_spec', 'RequestSpec.get_by_instance_uuids')
+        is not None,
+    'secret_security': lambda: signatures.read(
+        'nova.virt.hardware', 'get_tpm_secret_security_constraint')
         is not None,
     'threads': lambda: 'backend' in (signatures.read(
         'nova.monkey_patch', 'patch') or ''),

@@ -16,6 +16,7 @@ import collections
 import copy
 import json
 import os
+import re
 import sys
 import time
 
@@ -30,6 +31,11 @@ from tests.functional import databases
 COUNT = int(os.environ.get('CELL0_REBUILD_FUZZ', '100'))
 
 SHOWN = ('BUILD', 'ERROR', 'ACTIVE')
+
+# That of the highest microversion that has one of its own.
+SCHEMA = max(
+    (int(found[1]), schema) for name, schema in vars(schemas).items()
+    if (found := re.fullmatch(r'rebuild_v(\d+)', name)))[1]
 
 
 class FuzzTestCase(base.FunctionalTestCase):
@@ -54,7 +60,7 @@ class FuzzTestCase(base.FunctionalTestCase):
 
     def schema(self):
         """Return the schema of the bodies that are valid."""
-        return schemas.rebuild_v294
+        return SCHEMA
 
     def fuzz(self, microversion):
         """Send bodies, one after the other."""
@@ -139,7 +145,7 @@ class FuzzTestCase(base.FunctionalTestCase):
 class AddedMicroversionTest(FuzzTestCase):
 
     def schema(self):
-        schema = copy.deepcopy(schemas.rebuild_v294)
+        schema = copy.deepcopy(SCHEMA)
         schema['properties']['rebuild']['required'] = []
         return schema
 

@@ -23,6 +23,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.functional import asking
 from tests.functional import base
 from tests.functional import databases
+from tests import releases
 
 
 class _LibvirtTestCase(asking.AskingMixin, libvirt_base.ServersTestBase):
@@ -119,8 +120,10 @@ class NumaTest(_LibvirtTestCase):
 class VtpmTest(_LibvirtTestCase):
 
     def setUp(self):
-        self.flags(group='libvirt', swtpm_enabled=True,
-                   supported_tpm_secret_security=['user', 'deployment'])
+        self.flags(group='libvirt', swtpm_enabled=True)
+        if releases.has('secret_security'):
+            self.flags(group='libvirt', supported_tpm_secret_security=[
+                'user', 'deployment'])
         self.flags(group='key_manager', backend=(
             f'{nova_tests.__name__}.FakeKeyManager'))
         super().setUp()
@@ -161,6 +164,7 @@ class VtpmTest(_LibvirtTestCase):
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
 
+    @releases.needs('secret_security')
     def test_the_secret_of_a_vtpm_may_be_that_of_the_deployment(self):
         self.no_host_fits()
         server = self.bury(**self.body(

@@ -18,6 +18,7 @@ from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 from oslo_serialization import jsonutils
 
 from tests.functional import asking
+from tests import releases
 
 
 class _PciTestCase(asking.AskingMixin, nova_tests._PCIServersTestBase):
@@ -89,6 +90,7 @@ class SriovTest(_PciTestCase):
         self.assert_refused_as_a_create(400, server, body, computes=60)
 
 
+@releases.needs('pci_in_placement')
 class PciInPlacementTest(_PciTestCase):
 
     PCI_DEVICE_SPEC = nova_tests.PCIServersTest.PCI_DEVICE_SPEC
