@@ -18,6 +18,7 @@ import sys
 import unittest
 
 from nova.api.openstack import api_version_request
+from nova import exception
 
 from cell0_rebuild import signatures
 
@@ -70,6 +71,8 @@ API, METADATA = (
 LACKS = {
     'concurrency_backend':
         'Nova 26 to 33 have no option concurrency_backend',
+    'event_timeout':
+        'the compute of Nova 26 to 31 leaves such a server in REBUILD',
     'get_by_instance_uuids':
         'Nova 26 to 28 load no RequestSpecs together',
     'pci_in_placement':
@@ -100,6 +103,7 @@ _FOUND = {
         'nova.scheduler.manager', 'SchedulerManager.placement_client')
         is not None,
     'server_threads': _has_concurrency_backend,
+    'event_timeout': lambda: hasattr(exception, 'InstanceEventTimeout'),
     'get_by_instance_uuids': lambda: signatures.read(
         'nova.objects.request_spec', 'RequestSpec.get_by_instance_uuids')
         is not None,

@@ -97,7 +97,7 @@ class Volume:
         :raises ReimageFailed: if Cinder failed, or needs longer than
             ``reimage_timeout_per_gb`` seconds for each GiB of the image.
         """
-        gigabytes = math.ceil((self.image.get('size') or 0) / units.Gi)
+        gigabytes = math.ceil(int(self.image.get('size') or 0) / units.Gi)
         patience = max(gigabytes, 1) * nova.conf.CONF.reimage_timeout_per_gb
 
         def look() -> dict[str, ty.Any]:

@@ -20,6 +20,7 @@ from cinderclient import exceptions as cinder_exception
 
 from tests.functional import base
 from tests.functional import cinder
+from tests import releases
 
 FAILED = 'Failed to rebuild volume backed instance.'
 
@@ -141,6 +142,7 @@ class StockMixin:
         self.assert_ends_in_error(
             'attachment_create', 'attachment_delete', 'reimage')
 
+    @releases.needs('event_timeout')
     def test_a_reimage_that_never_ends_ends_in_error(self):
         self.flags(reimage_timeout_per_gb=1)
         self.cinder.reimage = lambda volume_id, image_id: None

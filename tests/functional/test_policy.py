@@ -94,7 +94,7 @@ class PolicyTestCase(base.FunctionalTestCase):
 
     def client(self, name):
         """Return a client for a persona."""
-        client = Client(PERSONAS[name], self.api_fixture.base_url)
+        client = Client(PERSONAS[name], self.api_fixture.api.base_url)
         client.microversion = base.STOCK
         return client
 
