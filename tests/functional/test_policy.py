@@ -75,7 +75,7 @@ class PolicyTestCase(base.FunctionalTestCase):
     def setUp(self):
         super().setUp()
         self.flags(enforce_new_defaults=self.new_defaults,
-                   group='oslo_policy')
+                   enforce_scope=True, group='oslo_policy')
         self.policy = self.useFixture(
             nova_fixtures.OverridePolicyFixture(rules_in_file=self.rules))
         self.useFixture(base.fixtures.MonkeyPatch(
