@@ -130,9 +130,12 @@ class VtpmTest(_LibvirtTestCase):
         # It looks at the users and programs of the host.
         self.useFixture(fixtures.MockPatch(
             'nova.virt.libvirt.driver.LibvirtDriver._check_vtpm_support'))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.tests.fixtures.libvirt.virConnect._domain_capability_tpm',
-            fakelibvirt.virConnect._domain_capability_tpm_supported))
+        # Older releases do not ask libvirt for it.
+        connection = fakelibvirt.virConnect
+        if hasattr(connection, '_domain_capability_tpm'):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'{connection.__module__}.virConnect._domain_capability_tpm',
+                connection._domain_capability_tpm_supported))
         # It needs Keystone.
         self.useFixture(fixtures.MonkeyPatch(
             'nova.context.get_nova_service_user_context',
