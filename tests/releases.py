@@ -77,8 +77,6 @@ LACKS = {
         'Nova 26 to 28 load no RequestSpecs together',
     'pci_in_placement':
         'Nova 26 asks Placement for no devices',
-    'scheduler_alone':
-        'the scheduler of Nova 26 and 27 does not start without Placement',
     'server_threads':
         'the tests of Nova 26 to 33 run under eventlet, where socketserver '
         'lets no other thread run',
@@ -99,9 +97,6 @@ _FOUND = {
     'pci_in_placement': lambda: signatures.read(
         'nova.objects.request_spec',
         'RequestSpec.generate_request_groups_from_pci_requests') is not None,
-    'scheduler_alone': lambda: signatures.read(
-        'nova.scheduler.manager', 'SchedulerManager.placement_client')
-        is not None,
     'server_threads': _has_concurrency_backend,
     'event_timeout': lambda: hasattr(exception, 'InstanceEventTimeout'),
     'get_by_instance_uuids': lambda: signatures.read(

@@ -124,7 +124,6 @@ class EnabledTest(_TestCase):
                   r'\S+ and has patched ')
         self.assertEqual([], [name for name in patched if name not in line])
 
-    @releases.needs('scheduler_alone')
     @ddt.data('threading', 'eventlet')
     def test_a_scheduler_is_left_alone(self, concurrency):
         # That of Nova 26 does not start without.
