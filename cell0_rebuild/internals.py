@@ -163,8 +163,8 @@ MOVES = (
     patching.Target(
         'nova.objects.ec2', 'get_int_id_from_instance_uuid',
         'context, instance_uuid',
-        'what it has remembered in its _CACHE is deleted: the ID in another '
-        'cell'),
+        'what it has remembered in its _CACHE is overwritten: the ID in '
+        'another cell'),
 )
 
 # Called for what a rebuild has claimed in Placement and bound in Cyborg.

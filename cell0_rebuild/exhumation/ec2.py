@@ -24,5 +24,7 @@ from nova.objects import ec2
 def forget_id(instance_uuid: str) -> None:
     """Make Nova look the EC2 ID up the next time."""
     if ec2._CACHE is not None:
-        ec2._CACHE.delete(
-            f'{ec2.get_int_id_from_instance_uuid.__name__}:{instance_uuid}')
+        # Not delete: another thread that sets an ID looks at all that it saw.
+        ec2._CACHE.set(
+            f'{ec2.get_int_id_from_instance_uuid.__name__}:{instance_uuid}',
+            None)
