@@ -12,8 +12,8 @@
 
 """Measure what the package costs.
 
-Usage: python tools/bench [PART ...] [--rounds N] [--servers N] [--show]
-                          [--write-docs]
+Usage: python tools/bench [PART ...] [--rounds N] [--servers N]
+                          [--clients N ...] [--show] [--write-docs]
 
 The parts are counts, blobs, cells, startup, times, scale and bulk; without
 any of them, all. "running" does what "times" does on the cloud that
@@ -67,7 +67,12 @@ def _scale(options):
 
 def _bulk(options):
     import bulk
-    return bulk.measure(options.servers, 2)
+    # A number of clients takes ten minutes.
+    known = (json.loads(options.into.read_text())['found']
+             if options.clients and options.into.exists() else {})
+    found = bulk.measure(options.servers, 2, options.clients or bulk.CLIENTS)
+    known.update({str(number): parts for number, parts in found.items()})
+    return {number: known[number] for number in sorted(known, key=int)}
 
 
 def _startup(options):
@@ -92,8 +97,9 @@ def run(part, options):
             subprocess.run(
                 [sys.executable, '-W', 'ignore', __file__, part, '--into',
                  str(path), '--rounds', str(options.rounds), '--servers',
-                 str(options.servers)], cwd=ROOT, stdout=log, stderr=log,
-                check=True)
+                 str(options.servers), '--clients',
+                 *map(str, options.clients)], cwd=ROOT, stdout=log,
+                stderr=log, check=True)
     return json.loads(path.read_text())
 
 
@@ -104,6 +110,9 @@ def main():
     parser.add_argument('--rounds', type=int, default=20)
     parser.add_argument('--servers', type=int, default=500,
                         help='of each kind and number of clients in bulk')
+    parser.add_argument('--clients', type=int, nargs='*', default=[],
+                        help='only so many in bulk; the last results of '
+                             'other numbers are kept')
     parser.add_argument('--show', action='store_true',
                         help='show the last results again')
     parser.add_argument('--write-docs', action='store_true')

@@ -25,7 +25,7 @@ CLIENTS = (1, 8, 32)
 HOSTS = 10
 
 
-def measure(servers, parts, numbers=CLIENTS):
+def measure(servers, parts, numbers):
     """Return what was measured with some clients, by their number.
 
     :param servers: of each kind and number of clients.
@@ -57,14 +57,16 @@ def _measure(cloud, kind, number, count):
     answered = time.perf_counter() - began
     servers = [server for client in done for server, *_ in client if server]
     failed = [error for client in done for *_, error in client if error]
-    cloud.wait_until_active(*servers)
+    lost = cloud.wait_until_ended(*servers)
     active = time.perf_counter() - began
     if kind == 'rebuild':
-        cloud.wait_until_clear(*servers)
+        cloud.wait_until_clear(*{*servers} - {*lost})
     cpu = real.spent(before, cloud.usage())
     cloud.remove_all(servers)
     return {
-        'servers': len(servers), 'failed': failed, 'answered': answered,
+        'servers': len(servers) - len(lost),
+        'failed': failed + [f'{server} is in ERROR' for server in lost],
+        'answered': answered,
         'active': active, 'cpu': cpu,
         'waits': [seconds for client in done for _, seconds, _ in client]}
 

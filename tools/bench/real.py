@@ -105,6 +105,22 @@ class Cloud:
         wait(lambda: [('active', None)] * len(servers) == self._rows(
             servers))
 
+    def wait_until_ended(self, *servers):
+        """Wait until servers are ACTIVE or in ERROR; return the latter."""
+        names = ','.join(['%s'] * len(servers))
+        ended = ' UNION ALL '.join(
+            f'SELECT uuid, vm_state FROM {cell}.instances WHERE deleted = 0 '
+            f'AND hidden = 0 AND task_state IS NULL '
+            f"AND vm_state IN ('active', 'error') AND uuid IN ({names})"
+            for cell in ('cell0', 'cell1'))
+        rows = []
+
+        def have_ended():
+            rows[:] = self.query(ended, *servers, *servers)
+            return len(rows) == len(servers)
+        wait(have_ended, pause=0.1)
+        return [server for server, state in rows if state == 'error']
+
     def wait_until_clear(self, *servers):
         """Wait until nothing is kept of servers that were rebuilt."""
         names = ','.join(['%s'] * len(servers))
@@ -131,13 +147,13 @@ class Cloud:
             for group, name in self.fixture.groups().items()})
 
 
-def wait(condition):
+def wait(condition, pause=_POLL):
     """Wait until a condition is true."""
     end = time.monotonic() + 900
     while not condition():
         if time.monotonic() > end:
             raise processes.ProcessError('a server did not get ready')
-        time.sleep(_POLL)
+        time.sleep(pause)
 
 
 def usage(groups):
