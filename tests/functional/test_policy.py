@@ -15,6 +15,7 @@
 import collections
 
 from nova.api import auth
+import nova.conf
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_serialization import jsonutils
@@ -75,7 +76,10 @@ class PolicyTestCase(base.FunctionalTestCase):
     def setUp(self):
         super().setUp()
         self.flags(enforce_new_defaults=self.new_defaults,
-                   enforce_scope=True, group='oslo_policy')
+                   group='oslo_policy')
+        # A newer oslo.policy always does.
+        if 'enforce_scope' in nova.conf.CONF.oslo_policy:
+            self.flags(enforce_scope=True, group='oslo_policy')
         self.policy = self.useFixture(
             nova_fixtures.OverridePolicyFixture(rules_in_file=self.rules))
         self.useFixture(base.fixtures.MonkeyPatch(
