@@ -74,7 +74,7 @@ class Cloud(fixtures.Fixture):
         :param changes: of the nova.conf of nova-api and nova-scheduler.
         """
         super().__init__()
-        self._changes = changes
+        self._of_nova = changes
         self._nova = nova or novas.wanted()
 
     def _setUp(self):
@@ -266,7 +266,7 @@ class Cloud(fixtures.Fixture):
         self._start_placement()
         self._make_cells()
         self.broker.wait()
-        self._start_nova(*self._changes)
+        self._start_nova(*self._of_nova)
         self.api.post('/flavors', {'flavor': {
             'id': 'small', 'name': 'small', 'vcpus': 1, 'ram': 64,
             'disk': 1}})
