@@ -56,7 +56,7 @@ def _tables(engine, base):
 
 def update(database, model, server_id, **values):
     """Write columns of the row of a server, as no service would."""
-    key = ('uuid' if hasattr(model, 'uuid') else 'instance_uuid')
+    key = 'uuid' if hasattr(model, 'uuid') else 'instance_uuid'
     with _engines()[database].begin() as connection:
         connection.execute(
             model.__table__.update().where(

@@ -12,6 +12,8 @@
 
 """An owner, a conductor or nova-api is at work on what is being mended."""
 
+import contextlib
+
 from oslo_messaging import exceptions as messaging_exc
 
 from tests.functional import base
@@ -34,37 +36,36 @@ class DeleteTest(recovering.RecoverTestCase):
         super().assert_gone()
         self.assertEqual((0, {}), recovering.recover())
 
-    def delete_before(self, step):
+    @contextlib.contextmanager
+    def deleted_before(self, step):
         """Have the owner delete the server before the next such call."""
-        return self.useFixture(base.Interception(
+        hook = self.useFixture(base.Interception(
             step, before=lambda *args, **kwargs: self.api.delete_server(
                 self.server['id'])))
+        yield
+        self.assertEqual([], hook.waiting())
+        self.assert_gone()
 
     def test_deleted_before_a_recovery_takes_it_it_stays_deleted(self):
-        self.rebuild(self.server)
-        self._recover_with_delete_before(SEIZE)
+        self._recover_deleted_before(SEIZE)
 
     def test_deleted_when_a_recovery_has_taken_it_it_stays_deleted(self):
-        self.rebuild(self.server)
-        self._recover_with_delete_before(BURY)
+        self._recover_deleted_before(BURY)
 
-    def _recover_with_delete_before(self, step):
-        hook = self.delete_before(step)
-        self.assertEqual(0, recovering.recover()[0])
-        self.assertEqual([], hook.waiting())
-        self.assert_gone()
+    def _recover_deleted_before(self, step):
+        self.rebuild(self.server)
+        with self.deleted_before(step):
+            self.assertEqual(0, recovering.recover()[0])
 
     def test_deleted_before_a_conductor_takes_it_back_it_stays_deleted(self):
-        self._fail_with_delete_before(REMAP)
+        self._fail_deleted_before(REMAP)
 
     def test_deleted_when_it_is_back_in_cell0_it_stays_deleted(self):
-        self._fail_with_delete_before(IS_THERE)
+        self._fail_deleted_before(IS_THERE)
 
-    def _fail_with_delete_before(self, step):
-        hook = self.delete_before(step)
-        self.rebuild_until(recovering.CAST, before=test_recover.fail)
-        self.assertEqual([], hook.waiting())
-        self.assert_gone()
+    def _fail_deleted_before(self, step):
+        with self.deleted_before(step):
+            self.rebuild_until(recovering.CAST, before=test_recover.fail)
 
 
 class RebuildTest(recovering.RecoverTestCase):
