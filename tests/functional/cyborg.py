@@ -42,7 +42,8 @@ class Cyborg(nova_fixtures.CyborgFixture):
             'inventories': {'FPGA': {'total': 1000}}})
         test._create_trait(self.trait)
         test._set_provider_traits(device, [self.trait])
-        return test._create_flavor(name='device', extra_spec={
+        # Those without a flavor get the one whose ID comes first.
+        return test._create_flavor(id='device', name='device', extra_spec={
             'accel:device_profile': self.dp_name})
 
     def of(self, server_id):
