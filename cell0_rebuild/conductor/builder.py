@@ -36,6 +36,7 @@ from cell0_rebuild.conductor import accelerators
 from cell0_rebuild.conductor import actions
 from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import reimage
+from cell0_rebuild.conductor import slots
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import ec2
@@ -64,10 +65,15 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     _attempt: attempts.Attempt
     _phases: phases.Phases
+    _slot: slots.Slot
     _cell: ty.Any = None
     _selection: ty.Any = None
     _accelerators: ty.Any = ()
     _over = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._slots = slots.Slots()
 
     def build(
         self, context: ty.Any, attempt: attempts.Attempt,
@@ -80,7 +86,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param volume: its root volume, if an image is being written to it.
         """
         builder = self._of(attempt)
-        with actions.of_rebuild(attempt.uuid):
+        with actions.of_rebuild(attempt.uuid), builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
                 injected_files, volume)
@@ -107,6 +113,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         builder = copy.copy(self)
         builder._attempt = attempt
         builder._phases = phases.Phases()
+        builder._slot = self._slots.new()
         return builder
 
     def _build(
@@ -117,12 +124,14 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     ) -> None:
         build_request = attempt.build_request
         try:
-            # It may have waited for a thread.
+            # It may have waited for a thread or a slot.
             self._go_on(context)
             self._phases.end('queue')
             if volume is not None:
                 attempts.accept(context, attempt, request_spec)
-                volume.wait(context, functools.partial(self._go_on, context))
+                with self._slot.given_back():
+                    volume.wait(
+                        context, functools.partial(self._go_on, context))
                 self._phases.end('image')
             # What an earlier attempt may have left would be merged with the
             # claim of this one.
@@ -162,8 +171,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: which Nova answers with a burial, see below.
         """
-        hosts = super()._schedule_instances(
-            context, request_spec, *args, **kwargs)
+        with self._slot.given_back():
+            hosts = super()._schedule_instances(
+                context, request_spec, *args, **kwargs)
         self._selection = hosts[0][0]
         self._phases.end('scheduling')
         # Nova itself clears up after a server that was deleted meanwhile.
@@ -184,8 +194,11 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     def _release(self, context: ty.Any) -> None:
         if self._selection is not None:
-            claims.release(context, self.report_client, self._attempt.uuid,
-                           self._selection)
+            # It may wait for a newer attempt, which needs a slot.
+            with self._slot.given_back():
+                claims.release(
+                    context, self.report_client, self._attempt.uuid,
+                    self._selection)
 
     def _bury_in_cell0(
         self, context: ty.Any, request_spec: ty.Any, exc: Exception,

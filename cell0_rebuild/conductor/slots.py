@@ -1,0 +1,78 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How many rebuilds a conductor works on at the same time.
+
+After an outage hundreds come at once. A service keeps five connections to a
+database (``max_pool_size`` of oslo.db); a thread more opens one for each of
+its transactions, and all compete for Python's interpreter lock. With as many
+threads as messages, a rebuild by one of 32 clients took up to twice the CPU
+of one that came alone.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import threading
+
+_NUMBER = 4
+# Where all slots hang, say in a cell that does not answer, the others go on
+# without one after this time, seconds.
+_PATIENCE = 60
+
+
+class Slots:
+    """The slots of one conductor."""
+
+    def __init__(self) -> None:
+        self._free = threading.Semaphore(_NUMBER)
+
+    def new(self) -> Slot:
+        """Return what one rebuild takes a slot with."""
+        return Slot(self._free)
+
+
+class Slot:
+    """Who has it works; who waits for another service gives it back."""
+
+    def __init__(self, free: threading.Semaphore) -> None:
+        self._free = free
+        self._taken = False
+
+    @contextlib.contextmanager
+    def taken(self) -> collections.abc.Iterator[None]:
+        """Work in here."""
+        self._take()
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    @contextlib.contextmanager
+    def given_back(self) -> collections.abc.Iterator[None]:
+        """Wait in here; it does nothing if none is taken."""
+        was_taken = self._taken
+        self._give_back()
+        try:
+            yield
+        finally:
+            if was_taken:
+                self._take()
+
+    def _take(self) -> None:
+        self._taken = self._free.acquire(timeout=_PATIENCE)
+
+    def _give_back(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._free.release()

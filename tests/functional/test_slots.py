@@ -1,0 +1,81 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Many rebuilds at once in a conductor that works on one at a time."""
+
+import time
+
+from tests.functional import base
+from tests.functional import test_races
+from tests.functional import test_reimage
+
+
+class _OneSlot:
+
+    def setUp(self):
+        # Whoever waits in vain waits longer than the test.
+        self.stub_out('cell0_rebuild.conductor.slots._NUMBER', 1)
+        self.stub_out('cell0_rebuild.conductor.slots._PATIENCE', 300)
+        super().setUp()
+
+    def _start_compute(self, *args, **kwargs):
+        self.other = self.bury()
+        return super()._start_compute(*args, **kwargs)
+
+    def rebuild_the_other(self, *args, **kwargs):
+        self.rebuild(self.other)
+        self._wait_for_state_change(self.other, 'ACTIVE')
+
+
+class BulkTest(_OneSlot, test_races.RaceTestCase):
+
+    def test_of_many_each_made_the_others_slower(self):
+        seen = []
+
+        def ask(*args, **kwargs):
+            self.rebuild(self.other)
+            time.sleep(2)
+            seen.append(self.api.get_server(self.other['id'])['status'])
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.attempt.hand_over', before=ask))
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.active(self.other)
+        self.assertEqual(['BUILD'], seen)
+
+    def test_while_one_waits_for_the_scheduler_another_is_built(self):
+        self.useFixture(base.Interception(
+            test_races.SCHEDULER, before=self.rebuild_the_other))
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_while_a_stale_one_waits_for_a_newer_one_that_is_built(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.claims.release',
+            before=self.rebuild_the_other))
+        self.useFixture(base.Interception(
+            test_races.SCHEDULER, after=self._bury))
+        self.rebuild(self.server)
+        self._wait_for_state_change(self.other, 'ACTIVE')
+
+    def _bury(self, *args, **kwargs):
+        self.bury_as_an_operator_would()
+
+
+class ReimageTest(_OneSlot, test_reimage.ReimageTestCase):
+
+    def test_while_an_image_is_written_another_is_built(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.reimage.Volume.wait',
+            before=self.rebuild_the_other))
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)

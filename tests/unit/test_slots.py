@@ -1,0 +1,76 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+"""How many rebuilds of a conductor work, and who may go on."""
+
+import contextlib
+import time
+
+import fixtures
+import testtools
+
+from cell0_rebuild.conductor import slots
+
+
+class SlotsTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self._be_patient(0.2)
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.conductor.slots._NUMBER', 2))
+        self.slots = slots.Slots()
+
+    def _be_patient(self, seconds):
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.conductor.slots._PATIENCE', seconds))
+
+    def _waits(self):
+        """Tell whether another one would have to wait for a slot."""
+        began = time.monotonic()
+        with self.slots.new().taken():
+            return time.monotonic() - began >= 0.2
+
+    def test_while_one_is_free_nobody_waits(self):
+        with self.slots.new().taken():
+            self.assertFalse(self._waits())
+
+    def test_while_none_is_free_others_wait_and_then_go_on(self):
+        with self.slots.new().taken(), self.slots.new().taken():
+            self.assertTrue(self._waits())
+
+    def test_who_went_on_without_one_leaves_none(self):
+        with self.slots.new().taken(), self.slots.new().taken():
+            self._waits()
+            self.assertTrue(self._waits())
+
+    def test_whoever_waits_lets_others_work(self):
+        slot = self.slots.new()
+        with self.slots.new().taken(), slot.taken():
+            with slot.given_back():
+                self.assertFalse(self._waits())
+            self.assertTrue(self._waits())
+
+    def test_who_has_none_gives_none_back(self):
+        with self.slots.new().taken(), self.slots.new().taken():
+            with self.slots.new().given_back():
+                self.assertTrue(self._waits())
+            self.assertTrue(self._waits())
+
+    def test_a_rebuild_that_fails_gives_its_slot_back(self):
+        slot = self.slots.new()
+        with self.slots.new().taken():
+            with contextlib.suppress(ValueError), slot.taken(), (
+                    slot.given_back()):
+                raise ValueError
+            self.assertFalse(self._waits())
