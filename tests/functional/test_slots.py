@@ -63,12 +63,9 @@ class BulkTest(_OneSlot, test_races.RaceTestCase):
             'cell0_rebuild.conductor.claims.release',
             before=self.rebuild_the_other))
         self.useFixture(base.Interception(
-            test_races.SCHEDULER, after=self._bury))
+            test_races.SCHEDULER, after=self.bury_as_an_operator_would))
         self.rebuild(self.server)
         self._wait_for_state_change(self.other, 'ACTIVE')
-
-    def _bury(self, *args, **kwargs):
-        self.bury_as_an_operator_would()
 
 
 class ReimageTest(_OneSlot, test_reimage.ReimageTestCase):

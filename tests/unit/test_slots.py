@@ -10,7 +10,6 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-
 """How many rebuilds of a conductor work, and who may go on."""
 
 import contextlib
@@ -26,14 +25,11 @@ class SlotsTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self._be_patient(0.2)
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.conductor.slots._PATIENCE', 0.2))
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.conductor.slots._NUMBER', 2))
         self.slots = slots.Slots()
-
-    def _be_patient(self, seconds):
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.conductor.slots._PATIENCE', seconds))
 
     def _waits(self):
         """Tell whether another one would have to wait for a slot."""
