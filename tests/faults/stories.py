@@ -16,8 +16,6 @@ import json
 
 from nova.db.main import api as main_db_api
 from nova.tests import fixtures as nova_fixtures
-from oslo_config import cfg
-from oslo_messaging import server as messaging_server
 from oslo_utils.fixture import uuidsentinel
 
 from tests.faults import boundaries
@@ -54,10 +52,6 @@ class Deployment(base.FunctionalTestCase):
     options = {'answer_timeout': 4}
 
     def setUp(self):
-        # Idle threads wake up every second, and a pool grows to this size
-        # before one is used again.
-        cfg.CONF.register_opts(messaging_server._pool_opts)
-        self.flags(executor_thread_pool_size=8)
         super().setUp()
         # Servers that were lost stay.
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')

@@ -15,6 +15,8 @@
 import fixtures
 from nova.tests.functional.api import client as api_client
 from nova.tests.functional import integrated_helpers
+from oslo_config import cfg
+from oslo_messaging import server as messaging_server
 
 from cell0_rebuild import fixture
 from tests.functional import databases
@@ -40,6 +42,10 @@ class Cell0RebuildMixin:
         # Services are stopped in an order in which a build that is still
         # waiting for the scheduler would wait this long.
         self.flags(long_rpc_timeout=10)
+        # Idle threads wake up every second, and a pool grows to this size
+        # before one is used again.
+        cfg.CONF.register_opts(messaging_server._pool_opts)
+        self.flags(executor_thread_pool_size=8)
         if self.enabled:
             self.package = self.useFixture(
                 fixture.Cell0RebuildFixture(**self.options))

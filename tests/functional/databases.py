@@ -19,6 +19,7 @@ from nova.db.main import api as main_db_api
 from nova.db.main import models as main_models
 from nova import exception
 from nova import objects
+import sqlalchemy as sa
 
 from cell0_rebuild.exhumation import cells
 
@@ -26,10 +27,13 @@ from cell0_rebuild.exhumation import cells
 _BY_THEMSELVES = {'services', 'compute_nodes'}
 
 
-def dump():
-    """Return all rows as {database: {table: [row, ...]}}."""
+def dump(value=None):
+    """Return all rows as {database: {table: [row, ...]}}.
+
+    :param value: leave out rows that have it in no column of text.
+    """
     return {name: _tables(
-        engine, api_models.BASE if name == 'api' else main_models.BASE)
+        engine, api_models.BASE if name == 'api' else main_models.BASE, value)
         for name, engine in _engines().items()}
 
 
@@ -43,15 +47,23 @@ def _engines():
     return found
 
 
-def _tables(engine, base):
+def _tables(engine, base, value):
     found = {}
     with engine.connect() as connection:
         for table in base.metadata.sorted_tables:
             if table.name not in _BY_THEMSELVES:
                 found[table.name] = [
                     dict(row._mapping)
-                    for row in connection.execute(table.select())]
+                    for row in connection.execute(_rows(table, value))]
     return found
+
+
+def _rows(table, value):
+    if value is None:
+        return table.select()
+    return table.select().where(sa.or_(sa.false(), *[
+        column == value for column in table.columns
+        if isinstance(column.type, sa.String)]))
 
 
 def update(database, model, server_id, **values):

@@ -63,7 +63,7 @@ def of(test, server_id):
 def rows_of(server_id):
     """Return where the server has rows, and of which kind."""
     found = set()
-    for database, tables in databases.dump().items():
+    for database, tables in databases.dump(server_id).items():
         names = set(databases.rows_with(server_id, tables))
         if database == 'api':
             found |= {f'api.{name}' for name in names - _STAY}
