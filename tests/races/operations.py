@@ -21,6 +21,7 @@ import json
 
 import fixtures
 import futurist
+from nova.conductor import rpcapi as rpcapi_of_nova
 from nova import context as nova_context
 from nova.tests import fixtures as nova_fixtures
 from oslo_utils import timeutils
@@ -33,9 +34,10 @@ from tests.faults.agent import crossings
 from tests.functional import base
 
 # Those that need more than a plain server, or something done before.
-_NEEDING = {'port', 'flag', 'volume', 'group', 'late', 'deliver'}
+_NEEDING = {'port', 'flag', 'volume', 'group', 'late', 'deliver', 'bury'}
 
 _CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
+_CREATE = 'nova.conductor.rpcapi.ComputeTaskAPI.schedule_and_build_instances'
 
 
 def needed(*names):
@@ -61,14 +63,22 @@ class Messages(fixtures.Fixture):
             else:
                 send(api, context, *args)
         self.useFixture(fixtures.MonkeyPatch(_CALL, sent))
+        create = rpcapi_of_nova.ComputeTaskAPI.schedule_and_build_instances
+
+        def created(api, context, *args):
+            if self.held is None:
+                create(api, context, *args)
+            else:
+                self.held.append((context, args))
+        self.useFixture(fixtures.MonkeyPatch(_CREATE, created))
 
     def hold(self, operation):
-        """Return the message of an operation instead of sending it."""
+        """Return the answer of an operation and its message, not sent."""
         self.held = []
         try:
-            operation()
+            answer = operation()
             [message] = self.held
-            return message
+            return answer, message
         finally:
             self.held = None
 
@@ -200,13 +210,25 @@ class Operations:
             return rebuild()
         return again
 
+    def _bury(self, server):
+        manager = self._test.conductors[0].manager.compute_task_mgr
+        context, (requests, specs, *others) = server['message']
+
+        def bury():
+            copied = nova_context.RequestContext.from_dict(context.to_dict())
+            for spec in specs:
+                spec.ignore_hosts = ['host1']
+            manager.schedule_and_build_instances(
+                copied, requests, specs, *others)
+        return bury
+
     def _deliver(self, server):
         return lambda: deliver(*server['message'])
 
     def prepare(self, names, server):
         """Do what is to be done before the operations begin."""
         if 'late' in names or 'deliver' in names:
-            server['message'] = self._messages.hold(self._rebuild(server))
+            _, server['message'] = self._messages.hold(self._rebuild(server))
         if 'late' in names:
             self._recover(server)()
 

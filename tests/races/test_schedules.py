@@ -28,6 +28,7 @@ class CapacityTest(racing.RaceTestCase):
     taken = _with('rebuild', 'group', 'port', 'volume')
     builds = [('rebuild', 'rebuild'), ('rebuild', 'late'),
               ('deliver', 'deliver')]
+    burials = [('rebuild', 'bury'), ('bury', 'recover')]
     recoveries = [('rebuild', 'recover'), ('deliver', 'recover'),
                   ('deliver', 'again')]
 
@@ -36,7 +37,7 @@ class CapacityTest(racing.RaceTestCase):
         """Return the names of all pairs."""
         return [f'{a} | {b}' for group in (
             cls.deletes, cls.owner, cls.operator, cls.taken, cls.builds,
-            cls.recoveries) for a, b in group]
+            cls.burials, cls.recoveries) for a, b in group]
 
     def test_a_delete_wins_or_comes_after(self):
         self.race_all(*self.deletes)
@@ -52,6 +53,9 @@ class CapacityTest(racing.RaceTestCase):
 
     def test_of_two_that_build_one_does(self):
         self.race_all(*self.builds)
+
+    def test_a_burial_is_not_disturbed(self):
+        self.race_all(*self.burials)
 
     def test_a_recovery_harms_nobody(self):
         self.race_all(*self.recoveries)
