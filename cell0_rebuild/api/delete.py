@@ -50,7 +50,8 @@ def _delete_anywhere(
     uuid = instance.uuid
     try:
         wrapped(context, instance, *args, **kwargs)
-        if instance.deleted:
+        # A rebuild that has hidden the row may have made another.
+        if instance.deleted and not instance.hidden:
             return
     except AttributeError as error:
         if str(error) != _NO_CELL:
@@ -58,7 +59,7 @@ def _delete_anywhere(
         place = switch.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise
-    moved = _moved(compute_api, context, uuid)
+    moved = _moved(compute_api, context, uuid, bool(instance.deleted))
     if moved is not None:
         wrapped(context, moved, *args, **kwargs)
 
@@ -70,10 +71,15 @@ def _is_like_buried(instance: ty.Any) -> bool:
             and instance.vm_state in cfg.CONF.cell0_rebuild.vm_states)
 
 
-def _moved(compute_api: ty.Any, context: ty.Any, uuid: str) -> ty.Any:
-    """Return the server from where it is now; None if it is deleted."""
+def _moved(
+    compute_api: ty.Any, context: ty.Any, uuid: str, marked: bool
+) -> ty.Any:
+    """Return the server from where it is now; None if it is deleted.
+
+    :param marked: this request itself has marked its mapping as deleted.
+    """
     place = switch.place(context, uuid)
-    if place is None or place.deleted:
+    if place is None or (place.deleted and not marked):
         return None
     try:
         return compute_api.get(context, uuid)

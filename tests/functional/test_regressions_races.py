@@ -12,6 +12,8 @@
 
 """What two requests at the same time once did to a server."""
 
+import threading
+
 from nova import objects
 from nova.scheduler.client import report
 from nova.tests.functional.api import client
@@ -21,6 +23,8 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
 from tests.functional import test_races
+
+_CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
 
 
 class LostChangeTest(test_races.RaceTestCase):
@@ -59,6 +63,24 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.useFixture(base.Interception(
             'nova.compute.api.API._delete', before=self._rebuild))
         self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_a_delete_met_by_the_hand_over_was_204_and_not_done(self):
+        handed_over, deleted = threading.Event(), threading.Event()
+
+        def hold(*args, **kwargs):
+            handed_over.set()
+            deleted.wait(30)
+
+        def rebuild(*args, **kwargs):
+            self.rebuild(self.server)
+            handed_over.wait(30)
+        self.useFixture(base.Interception(_CAST, before=hold))
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete', before=rebuild))
+        self.api.delete_server(self.server['id'])
+        deleted.set()
+        self.wait_for_the_conductor()
         self.assert_gone()
 
     def test_a_delete_met_by_the_begin_of_a_rebuild_was_500(self):
@@ -103,8 +125,7 @@ class LostClaimTest(test_races.RaceTestCase):
     def test_a_stale_conductor_took_the_resources_of_a_live_server(self):
         self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
         self.useFixture(base.Interception(
-            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
-            before=self._release))
+            _CAST, before=self._release))
         self.rebuild(self.server)
         server = self.active(self.server)
         [claimed] = self._get_allocations_by_server_uuid(
