@@ -44,6 +44,7 @@ DOCS = ROOT / 'doc/source/contributor/races-table.rst'
 OUT = console.Console(soft_wrap=True)
 SOURCES = ('cell0_rebuild', 'tests/faults', 'tests/races')
 SUITE = 'tests.races.test_schedules'
+AS_NOVA = ('as a create', 'overtaken', 'moved')
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
           'like an order', 'refused', 'as Nova', 'waited for a lock',
           'like no order')
@@ -109,7 +110,7 @@ def rows(found):
             *((totals[-1]['total'], totals[-1]['different']) if totals
               else (0, 0)), len(played),
             count['equal'], count['refused'],
-            count['as a create'] + count['overtaken'],
+            sum(count[name] for name in AS_NOVA),
             sum(line['blocked'] for line in played), count['different']))
     sums = [sum(column) for column in list(zip(*result))[2:]]
     return [*result, ('', 'all', *sums)]

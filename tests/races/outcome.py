@@ -108,5 +108,7 @@ def is_busy(server_id):
                 cctxt, server_id, expected_attrs=[])
         except exception.InstanceNotFound:
             return False
+    # An operator can set it to active before the compute does.
+    is_early = instance.vm_state == 'active' and instance.launched_at is None
     return (instance.task_state is not None
-            or instance.vm_state == 'building')
+            or instance.vm_state == 'building' or is_early)

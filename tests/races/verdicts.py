@@ -23,6 +23,9 @@ AS_CREATE = 'as a create'
 # A state that an operator sets while a rebuild is on its way: the end of the
 # rebuild sets another, as the end of whatever is in progress does in Nova.
 OVERTAKEN = 'overtaken'
+# A request looks, when it has done what it was asked for, at a server that is
+# in another cell by then, as it does at one that is resized across cells.
+MOVED = 'moved'
 
 NOT_DONE = 'not done'
 
