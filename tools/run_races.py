@@ -44,7 +44,7 @@ DOCS = ROOT / 'doc/source/contributor/races-table.rst'
 OUT = console.Console(soft_wrap=True)
 SOURCES = ('cell0_rebuild', 'tests/faults', 'tests/races')
 SUITE = 'tests.races.test_schedules'
-AS_NOVA = ('as a create', 'overtaken', 'moved')
+AS_NOVA = ('as a create', 'failed', 'overtaken', 'moved')
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
           'like an order', 'refused', 'as Nova', 'waited for a lock',
           'like no order')

@@ -159,8 +159,8 @@ class RaceTestCase(base.FunctionalTestCase):
                     orders.append(_overtaken(played, orders[0]))
         if b in ('reset', 'tag') and not self.capacity:
             orders.append(_overtaken(orders[2], orders[0]))
-        if b == 'port' and self.capacity:
-            orders.append(self._as_create())
+        if b in ('port', 'volume') and self.capacity:
+            orders += [self._as_create(b), self._failed(a, b)]
         if b in ('recover', 'again') and a != 'bury':
             # An accepted rebuild may be interrupted by it.
             played = self._play('deliver', b, [1])
@@ -169,14 +169,23 @@ class RaceTestCase(base.FunctionalTestCase):
                 for answer in (202, True)]
         return orders
 
-    def _as_create(self):
-        """Create a server whose port is deleted just before it is built."""
-        body = self._operations.body(['port'])
+    def _failed(self, a, b):
+        """Rebuild a server in vain, and take what it needs from it."""
+        self._enable(False)
+        played = self._play(a, b, [0, 1])
+        self._enable(True)
+        return dataclasses.replace(played, verdict=verdicts.FAILED)
+
+    def _as_create(self, b):
+        """Create a server that loses what it needs just before it is built."""
+        body = self._operations.body([b])
         self._server = {'asked': body}
-        delete = self._operations.make('port', self._server)
+
+        def lose(api, context, instance, *args, **kwargs):
+            self._operations.make(b, {'asked': body, 'id': instance.uuid})()
         self.useFixture(base.Interception(
             'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
-            before=lambda *args, **kwargs: delete()))
+            before=lose))
         self._server.update(self._ask_for(dict(body), False))
         self._wait_for_state_change(self._server, 'ERROR')
         self._settle()

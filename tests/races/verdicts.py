@@ -17,9 +17,12 @@ import json
 
 EQUAL, REFUSED, DIFFERENT = 'equal', 'refused', 'different'
 
-# A port is deleted after it was checked and before a compute uses it: as when
-# one is created with a port that is deleted there, the server fails on a host.
+# A port or an attachment is deleted after it was checked and before a compute
+# uses it: as when one is created with a port that is deleted there, the server
+# fails on a host.
 AS_CREATE = 'as a create'
+# That is noticed before a compute is told: the server is buried again.
+FAILED = 'failed'
 # A state that an operator sets while a rebuild is on its way: the end of the
 # rebuild sets another, as the end of whatever is in progress does in Nova.
 OVERTAKEN = 'overtaken'
