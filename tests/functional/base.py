@@ -24,6 +24,8 @@ from tests import releases
 
 ADDED = releases.ADDED
 STOCK = releases.STOCK
+# Tells the compute to build a server.
+CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
 PUBLIC_KEY = (
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIHyTfUtFlEXdMOhLCxxDz0pZpQ8ek1bjWxk'
     'Ti1vT3pG nobody')

@@ -25,7 +25,6 @@ from tests.functional import cinder
 from tests.functional import cyborg
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
-_CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
 _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
 
@@ -146,7 +145,7 @@ class StockMixin:
 
     def test_a_death_before_a_host_has_it_leaves_the_accelerator(self):
         flavor = self.cyborg.add_device(self)
-        self.in_the_middle(_CAST, die)
+        self.in_the_middle(base.CAST, die)
         server = self.api.post_server({'server': self._build_server(
             networks='none', flavor_id=flavor)})
         self._wait_for_assert(

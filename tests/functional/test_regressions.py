@@ -30,7 +30,6 @@ from tests.functional import databases
 from tests.functional import test_networks
 from tests.functional import test_races
 
-_BUILD = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
 
 
 class LostServerTest(test_races.RaceTestCase):
@@ -40,7 +39,7 @@ class LostServerTest(test_races.RaceTestCase):
             self._wait_for_assert(lambda: self.assertEqual(
                 'ACTIVE', self.api.get_server(self.server['id'])['status']))
             raise messaging.MessageDeliveryFailure('no confirmation')
-        self.useFixture(base.Interception(_BUILD, after=deliver_and_fail))
+        self.useFixture(base.Interception(base.CAST, after=deliver_and_fail))
         self.rebuild(self.server)
         self.active(self.server)
         self.assert_shown_once(self.server['id'], 'ACTIVE')
@@ -52,7 +51,7 @@ class LostServerTest(test_races.RaceTestCase):
     def test_a_message_that_no_compute_got_left_it_in_build(self):
         def fail(*args, **kwargs):
             raise messaging.MessageDeliveryFailure('broker is down')
-        self.stub_out(_BUILD, fail)
+        self.stub_out(base.CAST, fail)
         self.rebuild(self.server)
         server = self.buried_again(self.server)
         self.assertIn('MessageDeliveryFailure', server['fault']['message'])
@@ -63,7 +62,7 @@ class LostServerTest(test_races.RaceTestCase):
     def test_a_database_that_was_away_after_it_had_lost_the_server(self):
         def fail(*args, **kwargs):
             raise messaging.MessageDeliveryFailure('broker is down')
-        self.stub_out(_BUILD, fail)
+        self.stub_out(base.CAST, fail)
         self._be_away_once()
         self.rebuild(self.server)
         self.buried_again(self.server)

@@ -24,8 +24,6 @@ from tests.functional import databases
 from tests.functional import recovering
 from tests.functional import test_races
 
-_CAST = 'nova.compute.rpcapi.ComputeAPI.build_and_run_instance'
-
 
 class LostChangeTest(test_races.RaceTestCase):
 
@@ -75,7 +73,7 @@ class LostDeleteTest(test_races.RaceTestCase):
         def rebuild(*args, **kwargs):
             self.rebuild(self.server)
             handed_over.wait(30)
-        self.useFixture(base.Interception(_CAST, before=hold))
+        self.useFixture(base.Interception(base.CAST, before=hold))
         self.useFixture(base.Interception(
             'nova.compute.api.API._delete', before=rebuild))
         self.api.delete_server(self.server['id'])
@@ -125,7 +123,7 @@ class LostClaimTest(test_races.RaceTestCase):
     def test_a_stale_conductor_took_the_resources_of_a_live_server(self):
         self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
         self.useFixture(base.Interception(
-            _CAST, before=self._release))
+            base.CAST, before=self._release))
         self.rebuild(self.server)
         server = self.active(self.server)
         [claimed] = self._get_allocations_by_server_uuid(

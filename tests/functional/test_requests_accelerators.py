@@ -83,7 +83,7 @@ class FlavorAcceleratorTest(_AcceleratorTestCase):
     def test_the_accelerator_is_released_if_no_compute_can_be_reached(self):
         server = self.buried()
         self.useFixture(base.Interception(
-            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
+            base.CAST,
             before=_unreachable))
         self.rebuild(server)
         self.buried_again(server)
@@ -139,7 +139,7 @@ class PortAcceleratorTest(_AcceleratorTestCase):
     def test_the_accelerators_are_released_if_no_compute_can_be_reached(self):
         server = self.buried()
         self.useFixture(base.Interception(
-            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
+            base.CAST,
             before=_unreachable))
         self.rebuild(server)
         self.buried_again(server)
