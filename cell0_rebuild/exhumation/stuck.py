@@ -113,8 +113,18 @@ class Finder:
             if not cell.is_cell0()]
 
     def look(self, uuid: str) -> Stuck | None:
-        """Look at a server; None if there is nothing to do for it."""
+        """Look at a server; None if there is nothing to do for it.
+
+        Nor is there if somebody moves it meanwhile: what was read of the
+        databases does not fit together then.
+        """
         place = switch.place(self._context, uuid)
+        found = self._look(uuid, place)
+        if found is None or place != switch.place(self._context, uuid):
+            return None
+        return found
+
+    def _look(self, uuid: str, place: switch.Place | None) -> Stuck | None:
         grave = real_cell.find(self._context, uuid, self._home)
         if place is not None and place.build_request_id is not None:
             return Stuck(

@@ -14,6 +14,7 @@
 
 import threading
 
+import fixtures
 from nova import objects
 from nova.scheduler.client import report
 from nova.tests.functional.api import client
@@ -23,6 +24,18 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
 from tests.functional import test_races
+
+
+class HeldHandOver(fixtures.Fixture):
+    """Holds a conductor that has handed a server over to a cell."""
+
+    def _setUp(self):
+        self.reached, self.goes_on = threading.Event(), threading.Event()
+        self.useFixture(base.Interception(base.CAST, before=self._hold))
+
+    def _hold(self, *args, **kwargs):
+        self.reached.set()
+        self.goes_on.wait(30)
 
 
 class LostChangeTest(test_races.RaceTestCase):
@@ -155,3 +168,17 @@ class LostServerTest(recovering.RecoverTestCase):
             recovering.HAND_OVER, before=recovering.crash))
         self.late.deliver()
         self.assertEqual('cell1', databases.cell_of(self.server['id']))
+
+    def test_a_recovery_lost_one_whose_rebuild_began_just_then(self):
+        self.late.let_through()
+        conductor = self.useFixture(HeldHandOver())
+
+        def hand_over(*args, **kwargs):
+            self.rebuild(self.server)
+            conductor.reached.wait(30)
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.real_cell.find', before=hand_over))
+        self.assertEqual((0, {}), recovering.recover(self.server['id']))
+        conductor.goes_on.set()
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
