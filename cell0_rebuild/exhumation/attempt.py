@@ -36,6 +36,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.exhumation import accepted
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import deletion
 from cell0_rebuild.exhumation import grave
 from cell0_rebuild.exhumation import history
 from cell0_rebuild.exhumation import mark
@@ -291,12 +292,14 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
                 watched.apply(destination, built.instance, built.bdms, late)
         return is_there
 
-    grave.close(
+    is_deleted = grave.close(
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
         attempt.mark.baseline, carry_over)
     if is_there is None:
         is_there = _is_in(context, attempt, cell)
     if is_there:
+        if is_deleted:
+            deletion.complete(context, attempt.uuid, cell)
         our_objects.forget(context, attempt.uuid)
     return is_there
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import typing as ty
 
+from nova.compute import task_states
 from nova.compute import vm_states
 from nova.db.main import api as main_db_api
 from nova.db.main import models
@@ -147,6 +148,12 @@ def state(
     return found
 
 
+def _is_being_deleted(instance: ty.Any) -> bool:
+    # So it is for a moment, just before Nova deletes the row.
+    return instance.vm_state == vm_states.DELETED or instance.task_state in (
+        task_states.DELETING, task_states.SOFT_DELETING)
+
+
 def _watched(
     context: ty.Any, instance_uuid: str
 ) -> tuple[ty.Any, dict[str, ty.Any]]:
@@ -172,7 +179,7 @@ def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
 def close(
     context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],
     carry_over: ty.Callable[[dict[str, ty.Any]], bool],
-) -> None:
+) -> bool:
     """Carry over what was changed lately and delete the row.
 
     The row is locked meanwhile: a change either is carried over or finds no
@@ -182,11 +189,14 @@ def close(
     :param baseline: what was :mod:`watched` when the server was read.
     :param carry_over: is called with the late changes; the row stays if it
         returns False.
+    :returns: True if its owner has deleted the server here, or is about to.
     """
-    _lock(context, instance_uuid)
+    if not _lock(context, instance_uuid):
+        return False
     try:
-        _, now = _watched(context, instance_uuid)
+        instance, now = _watched(context, instance_uuid)
     except exception.InstanceNotFound:
-        return
+        return True
     if carry_over(watched.changes(baseline, now)):
         _remove(context, instance_uuid)
+    return _is_being_deleted(instance)

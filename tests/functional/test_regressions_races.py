@@ -77,22 +77,42 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.assert_gone()
 
     def test_a_delete_met_by_the_hand_over_was_204_and_not_done(self):
-        handed_over, deleted = threading.Event(), threading.Event()
-
-        def hold(*args, **kwargs):
-            handed_over.set()
-            deleted.wait(30)
-
-        def rebuild(*args, **kwargs):
-            self.rebuild(self.server)
-            handed_over.wait(30)
-        self.useFixture(base.Interception(base.CAST, before=hold))
-        self.useFixture(base.Interception(
-            'nova.compute.api.API._delete', before=rebuild))
-        self.api.delete_server(self.server['id'])
-        deleted.set()
-        self.wait_for_the_conductor()
+        self._delete_while_handed_over()
         self.assert_gone()
+
+    def test_a_stock_delete_met_by_the_hand_over_was_204_and_not_done(self):
+        self._have_the_api_delete_as_stock_nova()
+        self._delete_while_handed_over()
+        self.assert_gone()
+
+    def test_a_stock_delete_met_by_the_end_of_a_rebuild_was_not_done(self):
+        self._have_the_api_delete_as_stock_nova()
+        self._delete_while_handed_over(
+            'nova.objects.instance.Instance.destroy')
+        self.assert_gone()
+
+    def _delete_while_handed_over(self, until=None):
+        """Have a rebuild go on when the delete is done, or before a step."""
+        conductor = self.useFixture(HeldHandOver())
+
+        def hand_over(*args, **kwargs):
+            self.rebuild(self.server)
+            conductor.reached.wait(30)
+
+        def go_on(*args, **kwargs):
+            conductor.goes_on.set()
+            self.wait_for_the_conductor()
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete', before=hand_over))
+        if until is not None:
+            self.useFixture(base.Interception(until, before=go_on))
+        self.api.delete_server(self.server['id'])
+        go_on()
+
+    def _have_the_api_delete_as_stock_nova(self):
+        self.stub_out(
+            'cell0_rebuild.api.delete._delete_anywhere',
+            lambda wrapped, api, *args, **kwargs: wrapped(*args, **kwargs))
 
     def test_a_delete_met_by_the_begin_of_a_rebuild_was_500(self):
         late = self.useFixture(test_races.HeldMessage())

@@ -1,0 +1,48 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A delete of a server in cell0 that the hand-over to a real cell has met.
+
+The request deletes the row in cell0 and no other, unless its nova-api has
+this package and lives long enough to look again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as ty
+
+from nova.compute import api as nova_compute_api
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+
+from cell0_rebuild.exhumation import cells
+
+LOG = logging.getLogger(__name__)
+
+
+def complete(context: ty.Any, instance_uuid: str, cell: ty.Any) -> None:
+    """Delete the server where it is now, as ``API.delete`` does.
+
+    :param context: of the rebuild. Whether the server may be deleted, locked
+        or not, has been decided when its owner asked for it.
+    :param cell: the real cell that the server is in.
+    """
+    cctxt = cells.targeted(context.elevated(), cell)
+    with contextlib.suppress(exception.InstanceNotFound):
+        instance = objects.Instance.get_by_uuid(
+            cctxt, instance_uuid, expected_attrs=['metadata'])
+        LOG.warning('Its owner deleted the server in cell0 while it was '
+                    'handed over to a cell; it is deleted there as well.',
+                    instance=instance)
+        nova_compute_api.API().delete(cctxt, instance)
