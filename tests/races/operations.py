@@ -18,6 +18,7 @@ An operation is made for one server and returns how it was answered.
 import copy
 import datetime
 import json
+import threading
 
 import fixtures
 import futurist
@@ -27,6 +28,7 @@ from nova.tests import fixtures as nova_fixtures
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
+from cell0_rebuild.api import delete
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.exhumation import recovery
 from cell0_rebuild import rpcapi
@@ -83,6 +85,25 @@ class Messages(fixtures.Fixture):
             self.held = None
 
 
+class StockDelete(fixtures.Fixture):
+    """Has threads that ask for it delete as a nova-api without the package."""
+
+    def _setUp(self):
+        self.wanted = threading.local()
+        self._bypass('_delete_anywhere', lambda nova, api, *args, **kwargs:
+                     nova(*args, **kwargs))
+        self._bypass('_delete_on_its_way', lambda nova, *args: nova(*args))
+
+    def _bypass(self, name, stock):
+        ours = getattr(delete, name)
+
+        def bypass(*args, **kwargs):
+            return (stock if hasattr(self.wanted, 'here') else ours)(
+                *args, **kwargs)
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{delete.__name__}.{name}', bypass))
+
+
 def deliver(context, args):
     """Deliver a message, and do all that it asks for."""
     copied = nova_context.RequestContext.from_dict(context.to_dict())
@@ -98,6 +119,7 @@ class Operations:
     def __init__(self, test):
         self._test = test
         self._messages = test.messages
+        self._stock = test.useFixture(StockDelete())
 
     def body(self, names):
         """Return what a server needs that these are for."""
@@ -137,6 +159,15 @@ class Operations:
 
     def _delete(self, server):
         return self._ask(server, 'DELETE', '')
+
+    def _stock_delete(self, server):
+        ask = self._delete(server)
+
+        def stock_delete():
+            # The actor has a thread of its own.
+            self._stock.wanted.here = True
+            return ask()
+        return stock_delete
 
     def _force_delete(self, server):
         return self._ask(server, 'POST', '/action', {'forceDelete': None})

@@ -13,6 +13,7 @@
 """A Nova in which two operations meet in every order, again and again."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -161,6 +162,8 @@ class RaceTestCase(base.FunctionalTestCase):
             orders.append(_overtaken(orders[2], orders[0]))
         if b in ('port', 'volume') and self.capacity:
             orders += [self._as_create(b), self._failed(a, b)]
+        if b == 'stock_delete':
+            orders += self._not_deleted(a, b)
         if b in ('recover', 'again') and a != 'bury':
             # An accepted rebuild may be interrupted by it.
             played = self._play('deliver', b, [1])
@@ -169,11 +172,24 @@ class RaceTestCase(base.FunctionalTestCase):
                 for answer in (202, True)]
         return orders
 
+    def _not_deleted(self, a, b):
+        """Return the whole servers that a stock delete may leave."""
+        with self._no_capacity():
+            ends = [(202, self._play(a, b, [0])), (409, self._play(a, b, []))]
+        built = dataclasses.replace(
+            self._only(a, b, 0), answers=[202, 204],
+            verdict=verdicts.NOT_DELETED)
+        return [built, *(dataclasses.replace(
+            buried, answers=[answer, 500], verdict=verdicts.NOT_DELETED,
+            state={**buried.state, 'rows': [
+                row.replace('error/None', f'error/{task}')
+                for row in buried.state['rows']]})
+            for answer, buried in ends for task in (None, 'deleting'))]
+
     def _failed(self, a, b):
         """Rebuild a server in vain, and take what it needs from it."""
-        self._enable(False)
-        played = self._play(a, b, [0, 1])
-        self._enable(True)
+        with self._no_capacity():
+            played = self._play(a, b, [0, 1])
         return dataclasses.replace(played, verdict=verdicts.FAILED)
 
     def _as_create(self, b):
@@ -183,9 +199,7 @@ class RaceTestCase(base.FunctionalTestCase):
 
         def lose(api, context, instance, *args, **kwargs):
             self._operations.make(b, {'asked': body, 'id': instance.uuid})()
-        self.useFixture(base.Interception(
-            'nova.compute.rpcapi.ComputeAPI.build_and_run_instance',
-            before=lose))
+        self.useFixture(base.Interception(base.CAST, before=lose))
         self._server.update(self._ask_for(dict(body), False))
         self._wait_for_state_change(self._server, 'ERROR')
         self._settle()
@@ -253,21 +267,23 @@ class RaceTestCase(base.FunctionalTestCase):
 
     def _bury_some(self, needed):
         self._enable(False)
-        buried = []
-        for _ in range(12):
-            body = self._operations.body(needed)
-            ask = functools.partial(
-                self._ask_for, dict(body), 'group' in needed)
-            if 'bury' in needed:
-                server, message = self.messages.hold(ask)
-                buried.append(dict(server, message=message))
-            else:
-                buried.append(dict(ask(), asked=body))
-        for server in buried:
-            if 'bury' not in needed:
+        bodies = [self._operations.body(needed) for _ in range(12)]
+        asks = [functools.partial(self._ask_for, dict(body), 'group' in needed)
+                for body in bodies]
+        if 'bury' in needed:
+            buried = [self._held(ask) for ask in asks]
+        else:
+            buried = [dict(ask(), asked=body)
+                      for ask, body in zip(asks, bodies)]
+            for server in buried:
                 self._wait_for_state_change(server, 'ERROR')
         self._enable(self.capacity)
         return buried
+
+    def _held(self, ask):
+        """Return a server that an operation is to bury."""
+        server, message = self.messages.hold(ask)
+        return dict(server, message=message)
 
     def _ask_for(self, body, grouped):
         server = self._build_server(networks=body.pop('networks', 'none'))
@@ -278,6 +294,14 @@ class RaceTestCase(base.FunctionalTestCase):
                     'name': 'a', 'policies': ['affinity']})
             request['os:scheduler_hints'] = {'group': group['id']}
         return self.api.post_server(request)
+
+    @contextlib.contextmanager
+    def _no_capacity(self):
+        capacity, self.capacity = self.capacity, False
+        self._enable(False)
+        yield
+        self.capacity = capacity
+        self._enable(capacity)
 
     def _enable(self, wanted):
         self.admin_api.put_service(

@@ -22,7 +22,7 @@ def _with(first, *others):
 class CapacityTest(racing.RaceTestCase):
     """The rebuild reaches a compute."""
 
-    deletes = _with('rebuild', 'delete', 'force_delete')
+    deletes = _with('rebuild', 'delete', 'force_delete', 'stock_delete')
     owner = _with('rebuild', 'rename', 'zone', 'flag')
     operator = _with('rebuild', 'lock', 'reset', 'tag')
     taken = _with('rebuild', 'group', 'port', 'volume')

@@ -29,6 +29,9 @@ OVERTAKEN = 'overtaken'
 # A request looks, when it has done what it was asked for, at a server that is
 # in another cell by then, as it does at one that is resized across cells.
 MOVED = 'moved'
+# A nova-api without the package takes a server that has left cell0 for deleted
+# (204), or fails while it is in no cell (500): the server stays, and is whole.
+NOT_DELETED = 'not deleted'
 
 NOT_DONE = 'not done'
 
