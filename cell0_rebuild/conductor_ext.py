@@ -33,6 +33,8 @@ PATCHES = (
         internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
     patching.Patch(
         internals.ACTION_START, f'{_WRAPPERS}.actions:action_start'),
+    patching.Patch(
+        internals.MAPPING_DESTROY, f'{_WRAPPERS}.mappings:destroy'),
     *(patching.Reliance(target) for target in (
         *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS,
         *internals.LEFTOVERS, *internals.REIMAGE)),

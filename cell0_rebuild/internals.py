@@ -87,6 +87,10 @@ ACTION_START = patching.Target(
     'cls, context, instance_uuid, action_name, want_result=True',
     'names the action of a rebuild')
 
+MAPPING_DESTROY = patching.Target(
+    'nova.objects.instance_mapping', 'InstanceMapping.destroy', 'self',
+    'keeps the mapping of a server whose rebuild has become stale')
+
 # Replaced by registration, in nova-api, nova-conductor and nova-manage.
 
 REQUEST_SPEC = (

@@ -35,6 +35,7 @@ import tenacity
 from cell0_rebuild.conductor import accelerators
 from cell0_rebuild.conductor import actions
 from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import mappings
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import slots
 from cell0_rebuild import exceptions
@@ -139,13 +140,15 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, attempt.uuid, force=True)
             accelerators.release(
                 context, accelerators.bound(context, request_spec))
-            self.schedule_and_build_instances(
-                context, [build_request], [request_spec], image,
-                admin_password, injected_files,
-                requested_networks=_networks(request_spec),
-                block_device_mapping=snapshot.new_bdms(
-                    context, build_request.block_device_mappings),
-                tags=snapshot.new_tags(build_request.tags, attempt.uuid))
+            with mappings.destroyed_after(
+                    functools.partial(self._check_current, context)):
+                self.schedule_and_build_instances(
+                    context, [build_request], [request_spec], image,
+                    admin_password, injected_files,
+                    requested_networks=_networks(request_spec),
+                    block_device_mapping=snapshot.new_bdms(
+                        context, build_request.block_device_mappings),
+                    tags=snapshot.new_tags(build_request.tags, attempt.uuid))
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:

@@ -202,3 +202,10 @@ class LostServerTest(recovering.RecoverTestCase):
         conductor.goes_on.set()
         self.active(self.server)
         self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def test_a_conductor_that_was_stale_destroyed_the_mapping_of_one(self):
+        self.rebuild_until(
+            'cell0_rebuild.conductor.builder.Builder._check_current',
+            after=lambda *args, **kwargs: recovering.recover())
+        self.assert_buried()
+        self.assert_can_be_rebuilt()

@@ -28,7 +28,7 @@ IN_API = sorted(map(str, (
 IN_CONDUCTOR = sorted(map(str, (
     internals.SERVICE_START, internals.SERVICE_STOP,
     internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0,
-    internals.ACTION_START)))
+    internals.ACTION_START, internals.MAPPING_DESTROY)))
 
 # How Nova is told which concurrency to use. It looks at its configuration
 # early, before it is ready for more, unless the environment says it.
