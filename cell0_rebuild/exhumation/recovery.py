@@ -64,6 +64,8 @@ _ACTIONS = {
     stuck.State.LEFTOVERS: 'remove leftovers',
 }
 
+_HANDED_OVER = (stuck.State.NOT_BUILT, stuck.State.HIDDEN)
+
 
 class RebuildInterrupted(exception.NovaException):  # type: ignore[misc]
     """The fault of a server that was recovered."""
@@ -128,29 +130,40 @@ class Recovery:
             return Result(uuid, 'unknown', 'none', _text(error))
         if found is None:
             return None
-        problem = None
+        problem, state = None, found.state
         if not dry_run:
             try:
                 with statements.hidden_values():
-                    self._mend(found)
+                    state = self._mend(found)
             except exceptions.NoPlacement as error:
                 problem = f'its allocations are left: {error}'
             except Exception as error:
                 LOG.exception('The server could not be recovered.',
                               instance_uuid=uuid)
                 problem = _text(error)
-        return Result(
-            uuid, found.state.value, _ACTIONS[found.state], problem)
+        return Result(uuid, state.value, _ACTIONS[state], problem)
 
-    def _mend(self, found: stuck.Stuck) -> None:
+    def _mend(self, found: stuck.Stuck) -> stuck.State:
+        """Mend a server and return the state that it was in."""
         # A request ID of its own, which tells its event.
-        context = nova_context.get_admin_context()
-        if found.state is stuck.State.BUILT:
+        context, state = nova_context.get_admin_context(), found.state
+        if state is stuck.State.BUILT:
             _finish(context, found)
-            return
-        if found.state is stuck.State.DELETED:
+        elif state is stuck.State.DELETED:
             _clear(context, found)
-            return
+        else:
+            try:
+                self._bury(context, found)
+            except exception.ObjectActionError:
+                if state not in _HANDED_OVER or not found.traces:
+                    raise
+                # A compute has taken it since.
+                _finish(context, dataclasses.replace(
+                    found, cell=found.traces[0].cell))
+                state = stuck.State.BUILT
+        return state
+
+    def _bury(self, context: ty.Any, found: stuck.Stuck) -> None:
         if found.state is stuck.State.ON_ITS_WAY:
             found, buried = self._bury_on_its_way(context, found)
         elif found.state is stuck.State.LEFTOVERS:

@@ -209,3 +209,23 @@ class LostServerTest(recovering.RecoverTestCase):
             after=lambda *args, **kwargs: recovering.recover())
         self.assert_buried()
         self.assert_can_be_rebuilt()
+
+    def test_a_recovery_left_one_in_two_cells_that_a_compute_took(self):
+        self.late.let_through()
+        conductor = self.useFixture(HeldHandOver())
+        self.rebuild(self.server)
+        conductor.reached.wait(30)
+
+        def build(*args, **kwargs):
+            conductor.goes_on.set()
+            self._wait_for_assert(lambda: self.assertEqual(
+                ['active'], [row['vm_state'] for row in
+                             databases.dump()['cell1']['instances']]))
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.real_cell.remove', before=build))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'built'), (code, found[self.server['id']]['state']))
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.dump()['cell0']['instances'])
