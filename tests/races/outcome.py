@@ -25,6 +25,8 @@ _SHOWN = ('status', 'name', 'description', 'OS-EXT-SRV-ATTR:hostname',
 _HISTORY = {'create', 'rebuild', 'delete'}
 # Nova itself leaves them until a deleted server is archived.
 _STAY = {'request_specs', 'instance_mappings'}
+# A server is given an EC2 ID in the cell where somebody asks for it.
+_ASKED_FOR = {'instance_id_mappings'}
 _REFERRING = {
     table.name for table in models.BASE.metadata.tables.values()
     if any(key.target_fullname == 'instances.uuid'
@@ -75,7 +77,7 @@ def rows_of(server_id):
         instances = [row for row in tables['instances']
                      if row['uuid'] == server_id]
         # SQLite checks no foreign keys; others refuse such a row.
-        orphans = sorted(names - _REFERRING)
+        orphans = sorted(names - _REFERRING - _ASKED_FOR)
         if not instances and orphans:
             found.add(f'orphans in {database}: {orphans}')
         found |= {_instance(database, row) for row in instances}
