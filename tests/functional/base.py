@@ -19,6 +19,7 @@ from oslo_config import cfg
 from oslo_messaging import server as messaging_server
 
 from cell0_rebuild import fixture
+from tests.functional import compiled
 from tests.functional import databases
 from tests import releases
 
@@ -48,6 +49,7 @@ class Cell0RebuildMixin:
         # before one is used again.
         cfg.CONF.register_opts(messaging_server._pool_opts)
         self.flags(executor_thread_pool_size=8)
+        self.useFixture(compiled.CompiledStatements())
         if self.enabled:
             self.package = self.useFixture(
                 fixture.Cell0RebuildFixture(**self.options))
