@@ -36,6 +36,6 @@ PATCHES = (
     patching.Patch(
         internals.MAPPING_DESTROY, f'{_WRAPPERS}.mappings:destroy'),
     *(patching.Reliance(target) for target in (
-        *internals.BUILD_STEPS, *internals.MOVES, *internals.CLAIMS,
-        *internals.LEFTOVERS, *internals.REIMAGE)),
+        internals.DELETION, *internals.BUILD_STEPS, *internals.MOVES,
+        *internals.CLAIMS, *internals.LEFTOVERS, *internals.REIMAGE)),
 )

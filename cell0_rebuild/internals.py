@@ -165,14 +165,18 @@ MOVES = (
     patching.Target(
         'nova.db.main.api', 'equal_any', '*values', 'called: likewise'),
     patching.Target(
-        _API, 'API.delete', 'self, context, instance',
-        'called: completes a delete that the hand-over has met'),
-    patching.Target(
         'nova.objects.ec2', 'get_int_id_from_instance_uuid',
         'context, instance_uuid',
         'what it has remembered in its _CACHE is overwritten: the ID in '
         'another cell'),
 )
+
+# Called for a server that was deleted in cell0 while it was handed over, in
+# nova-conductor and by cell0-rebuild-manage.
+
+DELETION = patching.Target(
+    _API, 'API.delete', 'self, context, instance',
+    'called: completes a delete that the hand-over has met')
 
 # Called for what a rebuild has claimed in Placement and bound in Cyborg.
 

@@ -199,7 +199,7 @@ def _configure(argv: list[str]) -> None:
     activation.load(('objects',)).install_now()
     patching.PatchSet(
         patching.Reliance(target) for target in (
-            *internals.MOVES, *internals.LEFTOVERS,
+            internals.DELETION, *internals.MOVES, *internals.LEFTOVERS,
             *internals.RECOVERY)).check()
 
 

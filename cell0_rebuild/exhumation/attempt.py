@@ -15,7 +15,8 @@
 :func:`exhume`   nova-api       cell0 -> build request; the row is hidden
 :func:`begin`    nova-conductor takes the build request
 :func:`hand_over`               build request -> real cell
-:func:`finish`                  the row in cell0 and what was kept go
+:func:`finish`                  the row in cell0 and what was kept go, or the
+                                server, if it was deleted in cell0
 :func:`bury_again`              from any of these back to cell0
 """
 
@@ -277,6 +278,8 @@ def _is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
 def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     """Remove what a recovery would have needed: a compute has the server.
 
+    If a DELETE of the server in cell0 has met the hand-over, it is deleted.
+
     :param cell: the real cell that the server is in.
     :returns: False if somebody else has moved the server since.
     """
@@ -300,6 +303,8 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     if is_there:
         if is_deleted:
             deletion.complete(context, attempt.uuid, cell)
+            # It has told until now that the server is to be deleted.
+            remove_grave(context, attempt.uuid)
         our_objects.forget(context, attempt.uuid)
     return is_there
 

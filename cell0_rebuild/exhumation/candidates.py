@@ -113,8 +113,6 @@ def _kept(
         mapping, mapping.instance_uuid == model.instance_uuid,
     ).filter(
         mapping.cell_id != cell0_id, mapping.updated_at < before,
-        sa.or_(mapping.queued_for_delete.is_(None),
-               mapping.queued_for_delete.is_(False)),
         model.spec.like(_KEPT)), model, last)
 
 

@@ -24,6 +24,7 @@ import typing as ty
 from nova.compute import api as nova_compute_api
 from nova import exception
 from nova import objects
+from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
 from cell0_rebuild.exhumation import cells
@@ -34,15 +35,17 @@ LOG = logging.getLogger(__name__)
 def complete(context: ty.Any, instance_uuid: str, cell: ty.Any) -> None:
     """Delete the server where it is now, as ``API.delete`` does.
 
-    :param context: of the rebuild. Whether the server may be deleted, locked
-        or not, has been decided when its owner asked for it.
+    :param context: of the rebuild or of a recovery. Whether the server may be
+        deleted, locked or not, was decided when that was asked for.
     :param cell: the real cell that the server is in.
     """
     cctxt = cells.targeted(context.elevated(), cell)
+    # A compute may be at work for that of the rebuild, and finds its action
+    # by it.
+    cctxt.request_id = oslo_context.generate_request_id()
     with contextlib.suppress(exception.InstanceNotFound):
-        instance = objects.Instance.get_by_uuid(
-            cctxt, instance_uuid, expected_attrs=['metadata'])
-        LOG.warning('Its owner deleted the server in cell0 while it was '
-                    'handed over to a cell; it is deleted there as well.',
+        instance = objects.Instance.get_by_uuid(cctxt, instance_uuid)
+        LOG.warning('The server was deleted in cell0 while it was handed over '
+                    'to a cell; it is deleted there as well.',
                     instance=instance)
         nova_compute_api.API().delete(cctxt, instance)

@@ -149,9 +149,9 @@ def state(
 
 
 def _is_being_deleted(instance: ty.Any) -> bool:
-    # So it is for a moment, just before Nova deletes the row.
-    return instance.vm_state == vm_states.DELETED or instance.task_state in (
-        task_states.DELETING, task_states.SOFT_DELETING)
+    # Nova deletes the row with the vm_state "deleted" and no task_state.
+    return bool(instance.task_state == task_states.DELETING
+                or instance.vm_state == vm_states.DELETED)
 
 
 def _watched(
@@ -189,7 +189,8 @@ def close(
     :param baseline: what was :mod:`watched` when the server was read.
     :param carry_over: is called with the late changes; the row stays if it
         returns False.
-    :returns: True if its owner has deleted the server here, or is about to.
+    :returns: True if the server was deleted here, or is being deleted; then
+        the row stays as it is.
     """
     if not _lock(context, instance_uuid):
         return False
@@ -197,6 +198,7 @@ def close(
         instance, now = _watched(context, instance_uuid)
     except exception.InstanceNotFound:
         return True
-    if carry_over(watched.changes(baseline, now)):
+    is_deleted = _is_being_deleted(instance)
+    if carry_over(watched.changes(baseline, now)) and not is_deleted:
         _remove(context, instance_uuid)
-    return _is_being_deleted(instance)
+    return is_deleted

@@ -155,11 +155,9 @@ class Recovery:
             try:
                 self._bury(context, found)
             except exception.ObjectActionError:
-                if state not in _HANDED_OVER or not found.traces:
+                if state not in _HANDED_OVER or not _finish_taken(
+                        context, found):
                     raise
-                # A compute has taken it since.
-                _finish(context, dataclasses.replace(
-                    found, cell=found.traces[0].cell))
                 state = stuck.State.BUILT
         return state
 
@@ -230,20 +228,35 @@ def _kept_mark(context: ty.Any, uuid: str) -> mark.Mark:
     return mark.Mark(**kept) if kept else mark.Mark('', [], {})
 
 
-def _finish(context: ty.Any, found: stuck.Stuck) -> None:
+def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:
+    """Finish what a compute has taken since it was looked at."""
+    for trace in found.traces:
+        row = real_cell.find(context, found.uuid, trace.cell)
+        if row is not None and row.id == trace.row.id and row.is_on_host:
+            return _finish(
+                context, dataclasses.replace(found, cell=trace.cell))
+    return False
+
+
+def _finish(context: ty.Any, found: stuck.Stuck) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
     # It was being taken back when a compute took it.
     switch.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
-    attempts.finish(context, attempts.Attempt(
+    return attempts.finish(context, attempts.Attempt(
         objects.BuildRequest(instance_uuid=found.uuid),
         _kept_mark(context, found.uuid), last_state={}, row_id=row_id),
         found.cell)
 
 
 def _clear(context: ty.Any, found: stuck.Stuck) -> None:
-    _remove_traces(context, found)
+    for trace in found.traces:
+        if not trace.row.is_on_host:
+            real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
+        elif not _finish(
+                context, dataclasses.replace(found, cell=trace.cell)):
+            raise real_cell.on_host()
     if found.cell is None:
         attempts.clear(context, found.uuid)
     else:

@@ -25,6 +25,9 @@ from tests.functional import databases
 from tests.functional import recovering
 from tests.functional import test_races
 
+DESTROY = 'nova.objects.instance.Instance.destroy'
+MARK = 'nova.compute.api.API._update_queued_for_deletion'
+
 
 class HeldHandOver(fixtures.Fixture):
     """Holds a conductor that has handed a server over to a cell."""
@@ -76,44 +79,6 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
 
-    def test_a_delete_met_by_the_hand_over_was_204_and_not_done(self):
-        self._delete_while_handed_over()
-        self.assert_gone()
-
-    def test_a_stock_delete_met_by_the_hand_over_was_204_and_not_done(self):
-        self._have_the_api_delete_as_stock_nova()
-        self._delete_while_handed_over()
-        self.assert_gone()
-
-    def test_a_stock_delete_met_by_the_end_of_a_rebuild_was_not_done(self):
-        self._have_the_api_delete_as_stock_nova()
-        self._delete_while_handed_over(
-            'nova.objects.instance.Instance.destroy')
-        self.assert_gone()
-
-    def _delete_while_handed_over(self, until=None):
-        """Have a rebuild go on when the delete is done, or before a step."""
-        conductor = self.useFixture(HeldHandOver())
-
-        def hand_over(*args, **kwargs):
-            self.rebuild(self.server)
-            conductor.reached.wait(30)
-
-        def go_on(*args, **kwargs):
-            conductor.goes_on.set()
-            self.wait_for_the_conductor()
-        self.useFixture(base.Interception(
-            'nova.compute.api.API._delete', before=hand_over))
-        if until is not None:
-            self.useFixture(base.Interception(until, before=go_on))
-        self.api.delete_server(self.server['id'])
-        go_on()
-
-    def _have_the_api_delete_as_stock_nova(self):
-        self.stub_out(
-            'cell0_rebuild.api.delete._delete_anywhere',
-            lambda wrapped, api, *args, **kwargs: wrapped(*args, **kwargs))
-
     def test_a_delete_met_by_the_begin_of_a_rebuild_was_500(self):
         late = self.useFixture(test_races.HeldMessage())
         self.useFixture(base.Interception(
@@ -149,6 +114,96 @@ class LostDeleteTest(test_races.RaceTestCase):
         instance.vm_state = 'deleted'
         instance.task_state = None
         instance.save()
+
+
+class DeleteAtHandOverTest(recovering.RecoverTestCase):
+    """A DELETE has read the server in cell0, and goes on after a hand-over."""
+
+    def setUp(self):
+        super().setUp()
+        self.late.let_through()
+        self.conductor = self.useFixture(HeldHandOver())
+
+    def test_a_delete_met_by_the_hand_over_was_204_and_not_done(self):
+        self._delete_while_handed_over()
+        self.assert_gone()
+
+    def test_a_stock_delete_met_by_the_hand_over_was_204_and_not_done(self):
+        self._have_the_api_delete_as_stock_nova()
+        self._delete_while_handed_over()
+        self.assert_gone()
+
+    def test_a_stock_delete_met_by_the_end_of_a_rebuild_was_not_done(self):
+        self._have_the_api_delete_as_stock_nova()
+        self._delete_while_handed_over(until=DESTROY)
+        self.assert_gone()
+
+    def test_a_stock_delete_was_not_done_if_one_locked_the_server(self):
+        self._have_the_api_delete_as_stock_nova()
+        self._delete_while_handed_over(
+            begin=lambda: self.admin_api.post_server_action(
+                self.server['id'], {'lock': {}}))
+        self.assert_gone()
+
+    def test_a_stock_delete_was_forgotten_if_the_conductor_died(self):
+        self._have_the_api_delete_as_stock_nova()
+        self._delete_and_let_the_conductor_die()
+        self.assertEqual('deleted', self._recovered())
+        self.assert_gone()
+
+    def test_a_delete_was_forgotten_if_nova_api_died_as_well(self):
+        self._die_in_a_delete(MARK)
+        self.assertEqual('built', self._recovered())
+        self.assert_gone()
+
+    def test_a_marked_delete_was_forgotten_if_nova_api_died_as_well(self):
+        self._die_in_a_delete(DESTROY)
+        self.assertEqual('deleted', self._recovered())
+        self.assert_gone()
+
+    def _die_in_a_delete(self, step):
+        self.useFixture(base.Interception(step, before=recovering.crash))
+        self.assertRaises(
+            recovering.Crash, self._delete_and_let_the_conductor_die, step)
+
+    def _delete_and_let_the_conductor_die(self, until=None):
+        death = self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.deletion.complete',
+            before=recovering.crash))
+
+        def die():
+            self._wait_for_assert(
+                lambda: self.assertEqual([], death.waiting()))
+            self._wait_for_state_change(self.server, 'ACTIVE')
+        self._delete_while_handed_over(until, end=die)
+
+    def _recovered(self):
+        code, found = recovering.recover()
+        self.assertEqual(0, code)
+        return found[self.server['id']]['state']
+
+    def _delete_while_handed_over(
+            self, until=None, begin=lambda: None, end=None):
+        """Have a rebuild go on when the delete is done, or before a step."""
+        def hand_over(*args, **kwargs):
+            self.rebuild(self.server)
+            self.conductor.reached.wait(30)
+            begin()
+
+        def go_on(*args, **kwargs):
+            self.conductor.goes_on.set()
+            (end or self.wait_for_the_conductor)()
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete', before=hand_over))
+        if until is not None:
+            self.useFixture(base.Interception(until, before=go_on))
+        self.admin_api.delete_server(self.server['id'])
+        go_on()
+
+    def _have_the_api_delete_as_stock_nova(self):
+        self.stub_out(
+            'cell0_rebuild.api.delete._delete_anywhere',
+            lambda wrapped, api, *args, **kwargs: wrapped(*args, **kwargs))
 
 
 class LostClaimTest(test_races.RaceTestCase):
