@@ -118,14 +118,23 @@ class Finder:
         Nor is there if somebody moves it meanwhile: what was read of the
         databases does not fit together then.
         """
-        place = switch.place(self._context, uuid)
-        found = self._look(uuid, place)
-        if found is None or place != switch.place(self._context, uuid):
+        seen = self._see(uuid)
+        found = self._look(uuid, *seen)
+        if found is None or seen != self._see(uuid):
             return None
         return found
 
-    def _look(self, uuid: str, place: switch.Place | None) -> Stuck | None:
-        grave = real_cell.find(self._context, uuid, self._home)
+    def _see(
+        self, uuid: str
+    ) -> tuple[switch.Place | None, real_cell.Row | None]:
+        # A move that is taken back leaves all as it was, but not meanwhile.
+        return (switch.place(self._context, uuid),
+                real_cell.find(self._context, uuid, self._home))
+
+    def _look(
+        self, uuid: str, place: switch.Place | None,
+        grave: real_cell.Row | None,
+    ) -> Stuck | None:
         if place is not None and place.build_request_id is not None:
             return Stuck(
                 uuid, State.ON_ITS_WAY, self._traces(uuid),
