@@ -28,6 +28,10 @@ from cell0_rebuild.exhumation import switch
 _NO_CELL = "'NoneType' object has no attribute 'identity'"
 
 
+class _BuildRequestGone(Exception):
+    """A server that was read as a build request of ours is one no longer."""
+
+
 def delete(
     wrapped: ty.Callable[..., None], compute_api: ty.Any, args: ty.Any,
     kwargs: ty.Any,
@@ -44,22 +48,22 @@ def _delete_anywhere(
     wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
     instance: ty.Any, *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
-    if not _is_like_buried(instance):
-        wrapped(context, instance, *args, **kwargs)
-        return
-    uuid = instance.uuid
+    uuid, buried = instance.uuid, _is_like_buried(instance)
     try:
         wrapped(context, instance, *args, **kwargs)
         # A rebuild that has hidden the row may have made another.
-        if instance.deleted and not instance.hidden:
+        if not buried or (instance.deleted and not instance.hidden):
             return
+    except _BuildRequestGone:
+        pass
     except AttributeError as error:
-        if str(error) != _NO_CELL:
+        if not buried or str(error) != _NO_CELL:
             raise
         place = switch.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise
-    moved = _moved(compute_api, context, uuid, bool(instance.deleted))
+    moved = _moved(
+        compute_api, context, uuid, buried and bool(instance.deleted))
     if moved is not None:
         wrapped(context, moved, *args, **kwargs)
 
@@ -91,7 +95,12 @@ def delete_while_booting(
     wrapped: ty.Callable[..., bool], compute_api: ty.Any, args: ty.Any,
     kwargs: ty.Any,
 ) -> bool:
-    """Wrap ``API._delete_while_booting``: the row in cell0 goes as well."""
+    """Wrap ``API._delete_while_booting``: the row in cell0 goes as well.
+
+    :raises _BuildRequestGone: if there is no build request any more. Nova
+        would delete the row in the cell alone, also if a compute has the
+        server by now, with its ports.
+    """
     return _delete_on_its_way(wrapped, *args, **kwargs)
 
 
@@ -103,6 +112,8 @@ def _delete_on_its_way(
     # is there too is a matter of moments, unless its conductor has died.
     in_cell = 'id' in instance
     deleted = wrapped(context, instance)
+    if ours and not deleted:
+        raise _BuildRequestGone
     if deleted and ours:
         real_cell.delete_unmapped(context, instance.uuid)
         attempts.clear(context, instance.uuid)

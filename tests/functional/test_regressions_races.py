@@ -88,6 +88,27 @@ class LostDeleteTest(test_races.RaceTestCase):
         late.deliver()
         self.assert_gone()
 
+    def test_a_delete_met_by_the_end_of_a_rebuild_left_its_port_bound(self):
+        port = self.neutron.create_port({'port': {
+            'network_id': self.neutron.network_1['id'],
+            'tenant_id': self.api.project_id}})['port']
+        host = self.computes['host1'].service_ref.uuid
+        self.admin_api.put_service(host, {'status': 'disabled'})
+        server = self.bury(networks=[{'port': port['id']}])
+        self.admin_api.put_service(host, {'status': 'enabled'})
+        late = self.useFixture(test_races.HeldMessage())
+
+        def build(*args, **kwargs):
+            late.deliver()
+            self.active(server)
+        self.rebuild(server)
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete', before=build))
+        self.api.delete_server(server['id'])
+        self._wait_until_deleted(server)
+        self.assertEqual(
+            '', self.neutron.show_port(port['id'])['port']['device_id'])
+
     def test_an_error_of_a_delete_met_by_a_rebuild_was_hidden(self):
         late = self.useFixture(test_races.HeldMessage())
         self.useFixture(base.Interception(
