@@ -31,10 +31,12 @@ class CompiledStatements(fixtures.Fixture):
 
         def create_engine(*args, **kwargs):
             engine = create(*args, **kwargs)
+            # oslo.db connects with each, so that the first has what it needs.
             kind = type(engine.dialect)
             engine.dialect = _dialects.setdefault(kind, engine.dialect)
             engine._compiled_cache = _caches.setdefault(
                 kind, engine._compiled_cache)
+            # More than there are statements in all suites.
             engine._compiled_cache.capacity = 5000
             return engine
         self.useFixture(fixtures.MonkeyPatch(

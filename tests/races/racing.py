@@ -164,6 +164,7 @@ class RaceTestCase(base.FunctionalTestCase):
             orders += [self._as_create(b), self._failed(a, b)]
         if b == 'stock_delete':
             orders += self._not_deleted(a, b)
+            orders += self._half_deleted(orders[2])
         if b in ('recover', 'again') and a != 'bury':
             # An accepted rebuild may be interrupted by it.
             played = self._play('deliver', b, [1])
@@ -173,18 +174,28 @@ class RaceTestCase(base.FunctionalTestCase):
         return orders
 
     def _not_deleted(self, a, b):
-        """Return the whole servers that a stock delete may leave."""
+        """Return the whole servers that a stock delete may leave.
+
+        204 is right only where the rebuild has taken the server out of cell0.
+        """
         with self._no_capacity():
             ends = [(202, self._play(a, b, [0])), (409, self._play(a, b, []))]
-        built = dataclasses.replace(
+        built = [dataclasses.replace(
             self._only(a, b, 0), answers=[202, 204],
-            verdict=verdicts.NOT_DELETED)
-        return [built, *(dataclasses.replace(
+            verdict=verdicts.NOT_DELETED)] if self.capacity else []
+        return [*built, *(dataclasses.replace(
             buried, answers=[answer, 500], verdict=verdicts.NOT_DELETED,
             state={**buried.state, 'rows': [
                 row.replace('error/None', f'error/{task}')
                 for row in buried.state['rows']]})
             for answer, buried in ends for task in (None, 'deleting'))]
+
+    def _half_deleted(self, deleted):
+        if not self.capacity:
+            return []
+        return [dataclasses.replace(
+            deleted, state={**deleted.state, 'ports': 1},
+            verdict=verdicts.AS_CREATE)]
 
     def _failed(self, a, b):
         """Rebuild a server in vain, and take what it needs from it."""
@@ -297,11 +308,15 @@ class RaceTestCase(base.FunctionalTestCase):
 
     @contextlib.contextmanager
     def _no_capacity(self):
-        capacity, self.capacity = self.capacity, False
+        # The sections of a rebuild are others without it.
+        capacity, sections = self.capacity, dict(self._sections)
+        self.capacity = False
         self._enable(False)
-        yield
-        self.capacity = capacity
-        self._enable(capacity)
+        try:
+            yield
+        finally:
+            self.capacity, self._sections = capacity, sections
+            self._enable(capacity)
 
     def _enable(self, wanted):
         self.admin_api.put_service(
