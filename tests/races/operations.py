@@ -36,9 +36,9 @@ from tests.faults.agent import crossings
 from tests.functional import base
 
 # Those that need more than a plain server, or something done before.
-_DELETES = {'delete', 'force_delete', 'stock_delete'}
+DELETES = {'delete', 'force_delete', 'stock_delete'}
 _NEEDING = {'port', 'flag', 'volume', 'group', 'late', 'deliver', 'bury',
-            *_DELETES}
+            *DELETES}
 
 _CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 _CREATE = 'nova.conductor.rpcapi.ComputeTaskAPI.schedule_and_build_instances'
@@ -126,12 +126,12 @@ class Operations:
     def body(self, names):
         """Return what a server needs that these are for."""
         body = {}
-        if {'port', *_DELETES} & set(names):
+        if {'port', *DELETES} & set(names):
             port = self._test.neutron.create_port({'port': {
                 'network_id': nova_fixtures.NeutronFixture.network_1['id'],
                 'tenant_id': self._test.api.project_id}})['port']
             body['networks'] = [{'port': port['id']}]
-        if {'flag', 'volume', *_DELETES} & set(names):
+        if {'flag', 'volume', *DELETES} & set(names):
             image = self._test.glance.image1['id']
             body['block_device_mapping_v2'] = [
                 {'boot_index': 0, 'source_type': 'image', 'uuid': image,

@@ -162,9 +162,8 @@ class RaceTestCase(base.FunctionalTestCase):
             orders.append(_overtaken(orders[2], orders[0]))
         if b in ('port', 'volume') and self.capacity:
             orders += [self._as_create(b), self._failed(a, b)]
-        if b == 'stock_delete':
-            orders += self._not_deleted(a, b)
-            orders += self._half_deleted(orders[2])
+        if b in operations.DELETES:
+            orders += self._not_deleted(a, b, orders[2])
         if b in ('recover', 'again') and a != 'bury':
             # An accepted rebuild may be interrupted by it.
             played = self._play('deliver', b, [1])
@@ -173,7 +172,14 @@ class RaceTestCase(base.FunctionalTestCase):
                 for answer in (202, True)]
         return orders
 
-    def _not_deleted(self, a, b):
+    def _not_deleted(self, a, b, deleted):
+        """Return what a delete may leave."""
+        left = [_half_deleted(deleted)] if self.capacity else []
+        if b == 'stock_delete':
+            left += self._whole(a, b)
+        return left
+
+    def _whole(self, a, b):
         """Return the whole servers that a stock delete may leave.
 
         204 is right only where the rebuild has taken the server out of cell0.
@@ -189,13 +195,6 @@ class RaceTestCase(base.FunctionalTestCase):
                 row.replace('error/None', f'error/{task}')
                 for row in buried.state['rows']]})
             for answer, buried in ends for task in (None, 'deleting'))]
-
-    def _half_deleted(self, deleted):
-        if not self.capacity:
-            return []
-        return [dataclasses.replace(
-            deleted, state={**deleted.state, 'ports': 1},
-            verdict=verdicts.AS_CREATE)]
 
     def _failed(self, a, b):
         """Rebuild a server in vain, and take what it needs from it."""
@@ -349,6 +348,12 @@ class RaceTestCase(base.FunctionalTestCase):
             with open(LOG, 'a', encoding='utf-8') as log:
                 log.write(json.dumps(dict(
                     line, capacity=self.capacity)) + '\n')
+
+
+def _half_deleted(order):
+    """Return an order after which a port is still bound to the server."""
+    return dataclasses.replace(
+        order, state={**order.state, 'ports': 1}, verdict=verdicts.AS_CREATE)
 
 
 def _of_two_requests(order):

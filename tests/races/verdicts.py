@@ -19,8 +19,8 @@ EQUAL, REFUSED, DIFFERENT = 'equal', 'refused', 'different'
 
 # A port or an attachment is deleted after it was checked and before a compute
 # uses it: as when one is created with a port that is deleted there, the server
-# fails on a host. A DELETE of a nova-api without the package that has read a
-# build request deletes the row of what that has become, and leaves its port.
+# fails on a host. A DELETE that has read a server in BUILD and goes on when a
+# compute has it deletes its row, and leaves its port.
 AS_CREATE = 'as a create'
 # That is noticed before a compute is told: the server is buried again.
 FAILED = 'failed'
