@@ -112,5 +112,6 @@ def is_busy(server_id):
             return False
     # An operator can set it to active before the compute does.
     is_early = instance.vm_state == 'active' and instance.launched_at is None
-    return (instance.task_state is not None
-            or instance.vm_state == 'building' or is_early)
+    # It is "deleted" a moment before its row is.
+    return (instance.task_state is not None or is_early
+            or instance.vm_state in ('building', 'deleted'))
