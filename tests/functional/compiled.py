@@ -36,7 +36,7 @@ class CompiledStatements(fixtures.Fixture):
             engine.dialect = _dialects.setdefault(kind, engine.dialect)
             engine._compiled_cache = _caches.setdefault(
                 kind, engine._compiled_cache)
-            # More than there are statements in all suites.
+            # Its own limit is meant for one engine.
             engine._compiled_cache.capacity = 5000
             return engine
         self.useFixture(fixtures.MonkeyPatch(

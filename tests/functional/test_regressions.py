@@ -31,7 +31,6 @@ from tests.functional import test_networks
 from tests.functional import test_races
 
 
-
 class LostServerTest(test_races.RaceTestCase):
 
     def test_a_lost_confirmation_deleted_the_server_that_was_built(self):

@@ -33,12 +33,17 @@ class HeldHandOver(fixtures.Fixture):
     """Holds a conductor that has handed a server over to a cell."""
 
     def _setUp(self):
-        self.reached, self.goes_on = threading.Event(), threading.Event()
+        self._reached, self.goes_on = threading.Event(), threading.Event()
         self.useFixture(base.Interception(base.CAST, before=self._hold))
 
     def _hold(self, *args, **kwargs):
-        self.reached.set()
+        self._reached.set()
         self.goes_on.wait(30)
+
+    def rebuild(self, test):
+        """Have the server of a test rebuilt until it is handed over."""
+        test.rebuild(test.server)
+        test.assertTrue(self._reached.wait(30))
 
 
 class LostChangeTest(test_races.RaceTestCase):
@@ -207,8 +212,7 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
             self, until=None, begin=lambda: None, end=None):
         """Have a rebuild go on when the delete is done, or before a step."""
         def hand_over(*args, **kwargs):
-            self.rebuild(self.server)
-            self.conductor.reached.wait(30)
+            self.conductor.rebuild(self)
             begin()
 
         def go_on(*args, **kwargs):
@@ -268,12 +272,9 @@ class LostServerTest(recovering.RecoverTestCase):
     def test_a_recovery_lost_one_whose_rebuild_began_just_then(self):
         self.late.let_through()
         conductor = self.useFixture(HeldHandOver())
-
-        def hand_over(*args, **kwargs):
-            self.rebuild(self.server)
-            conductor.reached.wait(30)
         self.useFixture(base.Interception(
-            'cell0_rebuild.exhumation.real_cell.find', before=hand_over))
+            'cell0_rebuild.exhumation.real_cell.find',
+            before=lambda *args, **kwargs: conductor.rebuild(self)))
         self.assertEqual((0, {}), recovering.recover(self.server['id']))
         conductor.goes_on.set()
         self.active(self.server)
@@ -289,8 +290,7 @@ class LostServerTest(recovering.RecoverTestCase):
     def test_a_recovery_left_one_in_two_cells_that_a_compute_took(self):
         self.late.let_through()
         conductor = self.useFixture(HeldHandOver())
-        self.rebuild(self.server)
-        conductor.reached.wait(30)
+        conductor.rebuild(self)
 
         def build(*args, **kwargs):
             conductor.goes_on.set()
