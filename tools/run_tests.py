@@ -58,7 +58,8 @@ SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
            'processes': ('integration', r'integration.test_rebuild\.', {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', 'faults.test_(crashes|errors)', {}),
-           'few-races': ('races', r'test_verdicts|\.test_(a_|what_its)',
+           'few-races': ('races',
+                         r'test_(turns|verdicts)|\.test_(a_|what_its)',
                          {'CELL0_REBUILD_RACES_SAMPLE': '2',
                           'CELL0_REBUILD_RACES_ONLY':
                               '^rebuild . (delete|rename|recover)$'})}

@@ -51,6 +51,8 @@ _BEHIND = {
         'api.instance_mappings'},
 }
 _PATIENCE = 60
+# Whom a service keeps waiting that reports its state, say, is not blocked.
+_held_by_actors: collections.Counter = collections.Counter()
 
 
 class Stuck(Exception):
@@ -135,14 +137,16 @@ class Actor:
         """Hold the lock of whoever writes to a database."""
         if not self._held[database]:
             self._stop(f'write {database}')
-        while not lock.acquire(blocking=False):
+        while not lock.acquire(blocking=not _held_by_actors[database]):
             self._report(BLOCKED)
             self._goes.acquire()
         self._held[database] += 1
+        _held_by_actors[database] += 1
         try:
             yield
         finally:
             self._held[database] -= 1
+            _held_by_actors[database] -= 1
             lock.release()
 
     def note_statement(self, database, statement):
