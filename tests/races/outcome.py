@@ -13,7 +13,6 @@
 """How two operations have ended, in a form that can be compared."""
 
 from nova import context as nova_context
-from nova.db.main import models
 from nova import exception
 from nova import objects
 
@@ -27,10 +26,6 @@ _HISTORY = {'create', 'rebuild', 'delete'}
 _STAY = {'request_specs', 'instance_mappings'}
 # A server is given an EC2 ID in the cell where somebody asks for it.
 _ASKED_FOR = {'instance_id_mappings'}
-_REFERRING = {
-    table.name for table in models.BASE.metadata.tables.values()
-    if any(key.target_fullname == 'instances.uuid'
-           for key in table.foreign_keys)}
 
 
 def of(test, server_id):
@@ -76,8 +71,7 @@ def rows_of(server_id):
             continue
         instances = [row for row in tables['instances']
                      if row['uuid'] == server_id]
-        # SQLite checks no foreign keys; others refuse such a row.
-        orphans = sorted(names - _REFERRING - _ASKED_FOR)
+        orphans = sorted(names - _ASKED_FOR)
         if not instances and orphans:
             found.add(f'orphans in {database}: {orphans}')
         found |= {_instance(database, row) for row in instances}

@@ -79,6 +79,20 @@ class KeptConnections(fixtures.Fixture):
         self.useFixture(fixtures.MonkeyPatch('sqlalchemy.pool.NullPool', Kept))
 
 
+class ForeignKeys(fixtures.Fixture):
+    """Has SQLite refuse rows that refer to none, as other databases do.
+
+    A compute that saves a server that was removed would add one to it.
+    """
+
+    def _setUp(self):
+        def check(connection, record):
+            connection.execute('PRAGMA foreign_keys=ON')
+        event = sa.engine.Engine, 'connect', check
+        sa.event.listen(*event)
+        self.addCleanup(sa.event.remove, *event)
+
+
 class RaceTestCase(base.FunctionalTestCase):
     """nova-api, conductor, scheduler and a compute, used for many races."""
 
@@ -86,6 +100,7 @@ class RaceTestCase(base.FunctionalTestCase):
 
     def setUp(self):
         self.useFixture(KeptConnections())
+        self.useFixture(ForeignKeys())
         super().setUp()
         # A server that has failed has a fault, which Nova's schema of the
         # answer does not know; it is late there in real life.
