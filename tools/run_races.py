@@ -44,9 +44,10 @@ DOCS = ROOT / 'doc/source/contributor/races-table.rst'
 OUT = console.Console(soft_wrap=True)
 SOURCES = ('cell0_rebuild', 'tests/faults', 'tests/races')
 SUITE = 'tests.races.test_schedules'
+APART = ('equal', 'refused', 'told late', 'different')
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
-          'like an order', 'refused', 'as Nova', 'waited for a lock',
-          'like no order')
+          'like an order', 'refused', 'as Nova', 'told late',
+          'waited for a lock', 'like no order')
 
 
 def pairs():
@@ -113,8 +114,8 @@ def rows(found):
               else (0, 0)), len(played),
             count['equal'], count['refused'],
             # All others are exceptions that are "as Nova".
-            len(played) - count['equal'] - count['refused']
-            - count['different'],
+            len(played) - sum(count[verdict] for verdict in APART),
+            count['told late'],
             sum(line['blocked'] for line in played), count['different']))
     sums = [sum(column) for column in list(zip(*result))[2:]]
     return [*result, ('', 'all', *sums)]

@@ -13,6 +13,9 @@
 """What the recovery leaves alone, and who may come back to life after it."""
 
 import ddt
+import fixtures
+from nova.cmd import manage as nova_manage
+from nova.compute import rpcapi
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
 from nova.db.main import models
@@ -59,17 +62,26 @@ class WakeUpTest(recovering.RecoverTestCase):
     @ddt.data(*STEPS)
     @ddt.unpack
     def test_it_harms_no_later_rebuild_either_at(self, _name, step, when):
-        def recover_and_rebuild(*args, **kwargs):
-            self._recover()
-            self.late.let_through()
-            self.rebuild(self.server)
-            self.active(self.server)
-        self.rebuild_until(step, **{when: recover_and_rebuild})
-        self.assert_shown_once(self.server['id'], 'ACTIVE')
-        self.assertEqual([], databases.dump()['cell0']['instances'])
-        self.assertEqual(
-            [self._get_provider_uuid_by_host('host1')],
-            list(self._get_allocations_by_server_uuid(self.server['id'])))
+        self.rebuild_until(step, **{when: self._recover_and_rebuild})
+        self._assert_active()
+        self._assert_allocated()
+
+    def test_a_message_that_comes_late_takes_allocations_that_can_be_healed(
+            self):
+        held = []
+        with fixtures.MonkeyPatch(recovering.CAST,
+                lambda *args, **kwargs: held.append((args, kwargs))):
+            self.rebuild_until(recovering.FINISH, before=recovering.crash)
+        self._recover_and_rebuild()
+        [(args, kwargs)] = held
+        rpcapi.ComputeAPI.build_and_run_instance(*args, **kwargs)
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id'])),
+            max_retries=100, sleep=0.1)
+        self._assert_active()
+        nova_manage.PlacementCommands().heal_allocations(
+            instance_uuid=self.server['id'])
+        self._assert_allocated()
 
     def test_a_conductor_that_finishes_late_harms_nothing(self):
         self.rebuild_until(recovering.FINISH, before=self._finish_for_it)
@@ -100,6 +112,21 @@ class WakeUpTest(recovering.RecoverTestCase):
     def _recover(self, *args, **kwargs):
         code, found = recovering.recover()
         self.assertEqual(0, code, found)
+
+    def _recover_and_rebuild(self, *args, **kwargs):
+        self._recover()
+        self.late.let_through()
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def _assert_active(self):
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def _assert_allocated(self):
+        self.assertEqual(
+            [self._get_provider_uuid_by_host('host1')],
+            list(self._get_allocations_by_server_uuid(self.server['id'])))
 
 
 class LeftAloneTest(recovering.RecoverTestCase):

@@ -148,13 +148,14 @@ class RaceTestCase(base.FunctionalTestCase):
             if str(schedule) in done or time.time() >= UNTIL:
                 continue
             played = self._play(a, b, schedule)
-            verdict = verdicts.of(played, orders)
+            at = [sections[schedule.swapped][schedule.first].name,
+                  sections[not schedule.swapped][schedule.second - 1].name]
+            names = (b, a) if schedule.swapped else (a, b)
+            verdict = verdicts.of(
+                played, [*orders, *_told_late(*names, at[0], orders)])
             self._log(
                 pair=f'{a} | {b}', schedule=str(schedule), verdict=verdict,
-                at=[section.name for section in (
-                    sections[schedule.swapped][schedule.first],
-                    sections[not schedule.swapped][schedule.second - 1])],
-                blocked=played.blocked, ended=str(played))
+                at=at, blocked=played.blocked, ended=str(played))
             if verdict == verdicts.DIFFERENT:
                 problems.append(
                     f'{schedule}: {played}, not {[*map(str, orders)]}')
@@ -369,6 +370,19 @@ def _half_deleted(order):
     """Return an order after which a port is still bound to the server."""
     return dataclasses.replace(
         order, state={**order.state, 'ports': 1}, verdict=verdicts.AS_CREATE)
+
+
+def _told_late(first, other, stop, orders):
+    """Return what a compute leaves that is told late of a rebuild.
+
+    :param stop: where the first operation stops.
+    """
+    if (first, other, stop) != (
+            'deliver', 'again', 'cast build_and_run_instance'):
+        return []
+    return [dataclasses.replace(
+        order, state={**order.state, 'allocations': False},
+        verdict=verdicts.TOLD_LATE) for order in orders]
 
 
 def _of_two_requests(order):

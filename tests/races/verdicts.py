@@ -33,6 +33,9 @@ MOVED = 'moved'
 # A nova-api without the package takes a server that has left cell0 for deleted
 # (204), or fails while it is in no cell (500): the server stays, and is whole.
 NOT_DELETED = 'not deleted'
+# A compute is told to build a server that was recovered and rebuilt meanwhile.
+# It gives up, and with that the allocations that the server has now.
+TOLD_LATE = 'told late'
 
 NOT_DONE = 'not done'
 
