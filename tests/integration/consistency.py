@@ -78,8 +78,13 @@ class Check:
         package: see :mod:`tests.functional.test_overtaken`.
         """
         return server.reset and any(
-            text in row['message'] for text in _OVERTAKEN
-            for row in self._of(server.id, 'cell1', 'instance_faults'))
+            text in message for text in _OVERTAKEN
+            for message in self.faults_of(server))
+
+    def faults_of(self, server):
+        """Return the messages of the faults in the real cell."""
+        return [row['message']
+                for row in self._of(server.id, 'cell1', 'instance_faults')]
 
     def _check_deleted(self, server, live):
         if live:

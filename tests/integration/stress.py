@@ -44,7 +44,7 @@ class Known:
         does not say whether it was changed. So is locked.
     :param tags: those that were accepted.
     :param rebuilt: a rebuild was accepted.
-    :param reset: a reset of its state was accepted.
+    :param reset: a reset of its state was accepted, or may have been.
     :param deleted: a delete was accepted; None if nobody knows.
     """
 
@@ -231,7 +231,7 @@ class Crowd:
     def _reset(self, client, server, chance, state='error'):
         answer = self._order(
             client, server, {'os-resetState': {'state': state}})
-        server.reset |= answer.ok
+        server.reset |= answer.ok or answer.status_code >= 500
         return answer
 
     def _delete(self, client, server, chance):

@@ -60,7 +60,9 @@ class StressTest(base.CloudTestCase):
         try:
             processes.poll(lambda: not self.busy(crowd), 'the end', 240)
         except processes.ProcessError:
-            return [f'{server} stays {state}'
+            check = consistency.Check(self.cloud)
+            return [f'{server} stays {state}, {vars(crowd.servers[server])}, '
+                    f'{check.faults_of(crowd.servers[server])}'
                     for server, state in self.busy(crowd).items()]
         # A compute tells Placement after the server is gone.
         found = []
