@@ -272,7 +272,7 @@ class ComparisonTestCase(base.FunctionalTestCase):
         super()._wait_until_deleted(server)
 
     def _wait_quickly(self, check):
-        self._wait_for_assert(check, max_retries=200, sleep=0.1)
+        self._wait_for_assert(check)
 
     def _references(self, body, change, microversion):
         servers = self._create(body, microversion, 'ACTIVE')

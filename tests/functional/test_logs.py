@@ -39,9 +39,7 @@ class PhasesTest(base.FunctionalTestCase):
         def found():
             return [line for line in self.logged.output.splitlines()
                     if line.startswith(text)]
-        self._wait_for_assert(
-            lambda: self.assertNotEqual([], found()), max_retries=60,
-            sleep=0.1)
+        self._wait_for_assert(lambda: self.assertNotEqual([], found()))
         return found()
 
     def test_the_conductor_tells_how_long_each_phase_took(self):
@@ -75,8 +73,7 @@ class PhasesTest(base.FunctionalTestCase):
             self.rebuild(server)
             self.buried_again(server)
         self._wait_for_assert(lambda: self.assertEqual(
-            2, len(self.lines('The rebuild has ended: '))), max_retries=60,
-            sleep=0.1)
+            2, len(self.lines('The rebuild has ended: '))))
         for line in self.lines('The rebuild has ended: '):
             self.assertRegex(
                 line, 'ended: ' + phases('queue', 'burial', 'finish'))

@@ -41,8 +41,7 @@ class RaceTestCase(base.FunctionalTestCase):
         self._wait_until_deleted(self.server)
         self.assertEqual([], self.api.get_servers())
         # A conductor that is at work learns of it at its next step.
-        self._wait_for_assert(
-            self._assert_nothing_left, max_retries=100, sleep=0.1)
+        self._wait_for_assert(self._assert_nothing_left)
 
     def _assert_nothing_left(self):
         self.assertEqual(
@@ -73,7 +72,7 @@ class RaceTestCase(base.FunctionalTestCase):
         """Wait until the row in cell0 is gone or shown again."""
         self._wait_for_assert(lambda: self.assertFalse(any(
             row['hidden'] for row in databases.dump()['cell0']['instances']
-            if not row['deleted'])), max_retries=100, sleep=0.1)
+            if not row['deleted'])))
 
 
 class DeleteTest(RaceTestCase):

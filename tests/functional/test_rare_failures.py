@@ -45,8 +45,7 @@ class RefusalTest(base.FunctionalTestCase):
         self.server = self.bury()
         # Nova deletes it after the server can be seen in cell0.
         self._wait_for_assert(lambda: self.assertEqual(
-            [], databases.dump()['api']['build_requests']), max_retries=60,
-            sleep=0.1)
+            [], databases.dump()['api']['build_requests']))
         self.logged = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
 
     def assert_says(self, text, microversion=base.STOCK, **body):
@@ -115,8 +114,7 @@ class PlacementTest(recovering.RecoverTestCase):
         self.rebuild(self.server)
         self.buried_again(self.server)
         self._wait_for_assert(lambda: self.assertIn(
-            'Its allocations could not be deleted: ', self.logged.output),
-            max_retries=60, sleep=0.1)
+            'Its allocations could not be deleted: ', self.logged.output))
 
     def test_allocations_that_cannot_be_deleted_are_left_to_the_next_run(
         self

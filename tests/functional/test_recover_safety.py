@@ -55,8 +55,7 @@ class WakeUpTest(recovering.RecoverTestCase):
         # The conductor does so before it begins, the compute at the end.
         deletion = f'DELETE /placement/allocations/{self.server["id"]}'
         self._wait_for_assert(lambda: self.assertEqual(
-            2, self.stdlog.logger.output.count(deletion)),
-            max_retries=100, sleep=0.1)
+            2, self.stdlog.logger.output.count(deletion)))
         self.assert_buried()
 
     @ddt.data(*STEPS)
@@ -76,8 +75,7 @@ class WakeUpTest(recovering.RecoverTestCase):
         [(args, kwargs)] = held
         rpcapi.ComputeAPI.build_and_run_instance(*args, **kwargs)
         self._wait_for_assert(lambda: self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id'])),
-            max_retries=100, sleep=0.1)
+            {}, self._get_allocations_by_server_uuid(self.server['id'])))
         self._assert_active()
         nova_manage.PlacementCommands().heal_allocations(
             instance_uuid=self.server['id'])

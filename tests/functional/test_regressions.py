@@ -124,8 +124,7 @@ class LostServerTest(test_races.RaceTestCase):
         self.stub_out('cell0_rebuild.exhumation.ec2.forget_id', ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(
-            lambda: self.assertEqual(2, len(ended)),
-            max_retries=100, sleep=0.1)
+            lambda: self.assertEqual(2, len(ended)))
         self.assert_shown_once(self.server['id'], 'ACTIVE')
         self.assertNotEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
@@ -186,8 +185,7 @@ class StaleAttemptTest(test_races.RaceTestCase):
     def wait_until_answered(self):
         self._wait_for_assert(
             lambda: self.assertIn('is no longer the current one',
-                                  self.stdlog.logger.output),
-            max_retries=150, sleep=0.1)
+                                  self.stdlog.logger.output))
 
     def _answer_late(self, wait, answer=None):
         def select(*args, **kwargs):
@@ -226,8 +224,7 @@ class DeletedServerTest(test_races.RaceTestCase):
             'cell0_rebuild.exhumation.switch.end', end_after_the_delete)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
-            [], databases.dump()['cell0']['instances']),
-            max_retries=100, sleep=0.1)
+            [], databases.dump()['cell0']['instances']))
         marked.set()
         self._delete.join(20)
         self.assert_gone()

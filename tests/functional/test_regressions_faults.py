@@ -41,8 +41,7 @@ class DeadConductorTest(test_races.RaceTestCase):
         self.stub_out('cell0_rebuild.exhumation.attempt.hand_over', die)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
-            'cell1', databases.cell_of(self.server['id'])),
-            max_retries=100, sleep=0.1)
+            'cell1', databases.cell_of(self.server['id'])))
         self.assert_shown_once(self.server['id'], 'BUILD')
         self.api.delete_server(self.server['id'])
         self.assert_gone()
@@ -55,8 +54,7 @@ class DeadConductorTest(test_races.RaceTestCase):
                       '_map_instance_to_cell', die)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
-            1, len(databases.dump()['cell1']['block_device_mapping'])),
-            max_retries=100, sleep=0.1)
+            1, len(databases.dump()['cell1']['block_device_mapping'])))
         self.assert_shown_once(self.server['id'], 'BUILD')
         self.configure_cell0()
         self.api.delete_server(self.server['id'])

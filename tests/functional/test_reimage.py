@@ -138,7 +138,7 @@ class VolumeTest(ReimageTestCase):
         self._wait_until_deleted(self.server)
         self._wait_for_assert(lambda: self.assertEqual([], [
             row for row in databases.dump()['cell0']['instances']
-            if not row['deleted']]), max_retries=60, sleep=0.1)
+            if not row['deleted']]))
         self.assertEqual({}, self.cinder.volume_to_attachment[VOLUME])
 
 
