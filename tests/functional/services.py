@@ -19,9 +19,10 @@ import fixtures
 from nova import context as nova_context
 
 # The innermost of these in a stack tells: nova-api calls Placement in its own
-# thread here, and a conductor the builds of Nova's.
+# thread here, and a conductor the builds of Nova's. Debian's packages are in
+# dist-packages.
 _PLACES = (
-    ('/site-packages/placement/', 'placement'),
+    ('-packages/placement/', 'placement'),
     ('/nova/scheduler/manager.py', 'scheduler'),
     ('/nova/compute/manager.py', 'compute'),
     ('/nova/conductor/manager.py', 'conductor'),
