@@ -34,10 +34,11 @@ def dump(value=None):
     """
     return {name: _tables(
         engine, api_models.BASE if name == 'api' else main_models.BASE, value)
-        for name, engine in _engines().items()}
+        for name, engine in engines().items()}
 
 
-def _engines():
+def engines():
+    """Return {name of a database: its engine}."""
     context = nova_context.get_admin_context()
     found = {'api': api_db_api.context_manager.reader.get_engine()}
     for cell in objects.CellMappingList.get_all(context):
@@ -69,7 +70,7 @@ def _rows(table, value):
 def update(database, model, server_id, **values):
     """Write columns of the row of a server, as no service would."""
     key = 'uuid' if hasattr(model, 'uuid') else 'instance_uuid'
-    with _engines()[database].begin() as connection:
+    with engines()[database].begin() as connection:
         connection.execute(
             model.__table__.update().where(
                 getattr(model, key) == server_id).values(**values))

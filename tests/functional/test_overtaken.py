@@ -23,15 +23,11 @@ import uuid
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import cyborg
+from tests.functional import recovering
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
 _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
-
-
-def die(server):
-    """End what the conductor does for a server, as its death would."""
-    raise SystemExit
 
 
 class OvertakenTestCase(base.FunctionalTestCase):
@@ -145,7 +141,7 @@ class StockMixin:
 
     def test_a_death_before_a_host_has_it_leaves_the_accelerator(self):
         flavor = self.cyborg.add_device(self)
-        self.in_the_middle(base.CAST, die)
+        self.in_the_middle(base.CAST, recovering.crash)
         server = self.api.post_server({'server': self._build_server(
             networks='none', flavor_id=flavor)})
         self._wait_for_assert(

@@ -64,9 +64,9 @@ class FailingDatabase(base.fixtures.Fixture):
         self.failed = []
 
     def _setUp(self):
-        sa.event.listen(sa.Engine, 'do_execute', self._execute)
+        sa.event.listen(sa.engine.Engine, 'do_execute', self._execute)
         self.addCleanup(
-            sa.event.remove, sa.Engine, 'do_execute', self._execute)
+            sa.event.remove, sa.engine.Engine, 'do_execute', self._execute)
 
     def _execute(self, cursor, statement, parameters, context):
         values = str(parameters)
