@@ -68,7 +68,18 @@ def of(instance: ty.Any) -> Mark | None:
     if 'system_metadata' not in instance:
         return None
     text = instance.system_metadata.get(KEY)
-    return None if text is None else Mark(**jsonutils.loads(text))
+    return None if text is None else read(jsonutils.loads(text))
+
+
+def read(values: dict[str, ty.Any]) -> Mark:
+    """Return the mark that has these fields.
+
+    What a newer version of the package has more is left out: its field must
+    be one that can be ignored.
+    """
+    known = {field.name for field in dataclasses.fields(Mark)}
+    return Mark(**{name: value for name, value in values.items()
+                   if name in known})
 
 
 def take_off(instance: ty.Any) -> None:

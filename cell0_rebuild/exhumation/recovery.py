@@ -225,7 +225,7 @@ def _attempt(context: ty.Any, found: stuck.Stuck) -> attempts.Attempt:
 
 def _kept_mark(context: ty.Any, uuid: str) -> mark.Mark:
     kept = our_objects.kept_mark(context, uuid)
-    return mark.Mark(**kept) if kept else mark.Mark('', [], {})
+    return mark.read(kept) if kept else mark.Mark('', [], {})
 
 
 def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:

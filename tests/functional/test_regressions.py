@@ -21,12 +21,15 @@ from nova import objects
 from nova.scheduler.client import query
 from oslo_db import exception as db_exc
 import oslo_messaging as messaging
+from oslo_serialization import jsonutils
 
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import grave
+from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import switch
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recovering
 from tests.functional import test_networks
 from tests.functional import test_races
 
@@ -228,6 +231,42 @@ class DeletedServerTest(test_races.RaceTestCase):
         marked.set()
         self._delete.join(20)
         self.assert_gone()
+
+
+class NewerVersionTest(test_races.RaceTestCase):
+    """A newer nova-api or conductor has marked the attempt."""
+
+    def setUp(self):
+        super().setUp()
+        put_on = mark.Mark.put_on
+
+        def put_more_on(the_mark, instance):
+            put_on(the_mark, instance)
+            fields = jsonutils.loads(instance.system_metadata[mark.KEY])
+            instance.system_metadata = dict(
+                instance.system_metadata,
+                **{mark.KEY: jsonutils.dumps({**fields, 'newer': 'unknown'})})
+        self.stub_out(
+            'cell0_rebuild.exhumation.mark.Mark.put_on', put_more_on)
+
+    def test_an_older_conductor_refused_to_build_it(self):
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_a_delete_by_an_older_nova_api_was_a_500(self):
+        self.useFixture(base.Interception(
+            test_races.SCHEDULER,
+            before=lambda *args, **kwargs: self.api.delete_server(
+                self.server['id'])))
+        self.rebuild(self.server)
+        self.assert_gone()
+
+    def test_an_older_recover_did_not_bring_it_back(self):
+        self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
+                      '_build', recovering.crash)
+        self.rebuild(self.server)
+        self.assertEqual(0, recovering.recover(self.server['id'])[0])
+        self.assert_shown_once(self.server['id'], 'ERROR')
 
 
 class AnswerTest(base.FunctionalTestCase):
