@@ -233,12 +233,16 @@ def load(names: ty.Iterable[str]) -> patching.PatchSet:
 
 
 def load_all() -> patching.PatchSet:
-    """Return the changes of all extensions.
+    """Return the changes of all extensions, and what "recover" rests on.
 
     :raises PatchMismatch: if an extension cannot be loaded.
     """
-    return load(sorted({
+    from cell0_rebuild import internals
+    from cell0_rebuild import patching
+    extensions = load(sorted({
         name for names in EXTENSIONS.values() for name in names}))
+    return patching.PatchSet([
+        *extensions.changes, *map(patching.Reliance, internals.RECOVERY)])
 
 
 def _when_logging(say: ty.Callable[[], None]) -> None:

@@ -22,17 +22,13 @@ import sys
 
 from cell0_rebuild import activation
 from cell0_rebuild import exceptions
-from cell0_rebuild import internals
-from cell0_rebuild import patching
 
 
 def drifted(folder):
     """Return a sentence for each target that has drifted."""
     sys.path.insert(0, folder)
-    changes = [*activation.load_all().changes,
-               *map(patching.Reliance, internals.RECOVERY)]
     try:
-        patching.PatchSet(changes).check()
+        activation.load_all().check()
     except exceptions.PatchMismatch as error:
         return sorted(set(error.problems))
     return []

@@ -59,15 +59,24 @@ class NovaTest(Checking, testtools.TestCase):
     def test_this_nova_can_be_patched(self):
         self.assert_check(SUCCESS, None, self.checks.check_nova)
 
-    def test_another_signature_is_a_failure(self):
-        target = internals.DELETE_WHILE_BOOTING
+    def check_changed(self, target, name):
+        """Check Nova as if it had changed a function."""
         signature = target.signature
         self.addCleanup(
             object.__setattr__, target, 'signature', signature)
         object.__setattr__(target, 'signature', 'another')
         self.assert_check(
-            FAILURE, 'nova.compute.api:API._delete_while_booting has the '
-            'signature', self.checks.check_nova)
+            FAILURE, f'{name} has the signature', self.checks.check_nova)
+
+    def test_another_signature_is_a_failure(self):
+        self.check_changed(
+            internals.DELETE_WHILE_BOOTING,
+            'nova.compute.api:API._delete_while_booting')
+
+    def test_another_signature_of_what_recover_needs_is_a_failure(self):
+        self.check_changed(
+            internals.RECOVERY[0],
+            'nova.compute.utils:add_instance_fault_from_exc')
 
     def test_another_nova_is_a_failure(self):
         version = importlib.metadata.version

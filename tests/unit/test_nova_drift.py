@@ -1,0 +1,71 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The development branch of Nova is told from the one that we know."""
+
+import pathlib
+import subprocess
+import sys
+
+import ddt
+import fixtures
+import nova
+import testtools
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+INSTALLED = pathlib.Path(nova.__file__).parent
+
+
+@ddt.ddt
+class NovaDriftTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.source = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (self.source / 'nova').symlink_to(INSTALLED)
+
+    def change(self, path, old, new):
+        """Have a source in which one file is another."""
+        *folders, name = pathlib.Path(path).parts
+        here, installed = self.source / 'nova', INSTALLED
+        for folder in [*folders, name]:
+            here.unlink()
+            here.mkdir()
+            for child in installed.iterdir():
+                (here / child.name).symlink_to(child)
+            here, installed = here / folder, installed / folder
+        text = installed.read_text()
+        self.assertIn(old, text)
+        here.unlink()
+        here.write_text(text.replace(old, new))
+
+    def drifted(self):
+        """Return the exit code and what is printed."""
+        ended = subprocess.run(
+            [sys.executable, '-W', 'ignore', ROOT / 'tools/nova_drift.py',
+             self.source], stdout=subprocess.PIPE, text=True, check=False)
+        return ended.returncode, ended.stdout
+
+    def test_a_nova_that_is_known_has_not_drifted(self):
+        self.assertEqual((0, '0 targets have drifted\n'), self.drifted())
+
+    @ddt.data(
+        ('conductor/manager.py', 'def _bury_in_cell0(', 'def _bury('),
+        ('compute/utils.py', 'def add_instance_fault_from_exc(',
+         'def add_fault('))
+    @ddt.unpack
+    def test_a_function_that_is_gone_is_named(self, path, old, new):
+        self.change(path, old, new)
+        code, printed = self.drifted()
+        self.assertEqual(1, code)
+        self.assertIn(old.removeprefix('def ').rstrip('('), printed)
+        self.assertIn('1 targets have drifted', printed)
