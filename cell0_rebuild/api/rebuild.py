@@ -222,7 +222,8 @@ def _probe(
             f'Server {instance.uuid} is buried in cell0, and no '
             f'nova-conductor that can rebuild it from there answers. Nothing '
             f'was changed. Try again later; operators: enable cell0-rebuild '
-            f'in the conductors that nova-api talks to.')
+            f'in the conductors that nova-api talks to, in a version no older '
+            f'than its own.')
 
 
 def _move(
