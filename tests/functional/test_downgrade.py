@@ -108,6 +108,11 @@ class DowngradeTestCase(recovering.RecoverTestCase):
         self.rebuild_until(recovering.FORGET, before=crash)
         self._wait_for_state_change(self.server, 'ACTIVE')
 
+    def _leave_rebuilt(self):
+        self.rebuild(self.server)
+        self.late.deliver()
+        self._wait_for_state_change(self.server, 'ACTIVE')
+
     def _leave_shown_again(self):
         self.useFixture(base.Interception(
             recovering.TAGS, before=test_recover.fail))
@@ -183,6 +188,7 @@ STATES = (
     ('handed_over', 'BUILD', 0, ['cell0 hidden']),
     ('built', 'ACTIVE', 0, ['cell0 hidden']),
     ('not_forgotten', 'ACTIVE', 0, []),
+    ('rebuilt', 'ACTIVE', 0, []),
     ('shown_again', 'BUILD', 1, ['cell0']),
     ('buried_again', 'ERROR', 1, ['cell1']),
     ('taken_back', 'ERROR', 1, ['cell1']),
