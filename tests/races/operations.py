@@ -24,6 +24,7 @@ import fixtures
 import futurist
 from nova.conductor import rpcapi as rpcapi_of_nova
 from nova import context as nova_context
+from nova import objects
 from nova.tests import fixtures as nova_fixtures
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
@@ -37,8 +38,8 @@ from tests.functional import base
 
 # Those that need more than a plain server, or something done before.
 DELETES = {'delete', 'force_delete', 'stock_delete'}
-_NEEDING = {'port', 'flag', 'volume', 'group', 'late', 'deliver', 'bury',
-            *DELETES}
+_NEEDING = {'port', 'flag', 'volume', 'group', 'zone', 'late', 'deliver',
+            'bury', *DELETES}
 
 _CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 _CREATE = 'nova.conductor.rpcapi.ComputeTaskAPI.schedule_and_build_instances'
@@ -159,6 +160,11 @@ class Operations:
         return self._ask(server, 'POST', '/action', {'rebuild': {}},
                          microversion=base.ADDED)
 
+    def _rebuild_image(self, server):
+        image = self._test.glance.auto_disk_config_enabled_image['id']
+        return self._ask(server, 'POST', '/action', {
+            'rebuild': {'imageRef': image}}, microversion=base.ADDED)
+
     def _delete(self, server):
         return self._ask(server, 'DELETE', '')
 
@@ -260,6 +266,12 @@ class Operations:
 
     def prepare(self, names, server):
         """Do what is to be done before the operations begin."""
+        if 'zone' in names:
+            # As if it had been asked for, which needs a host that is up.
+            spec = objects.RequestSpec.get_by_instance_uuid(
+                nova_context.get_admin_context(), server['id'])
+            spec.availability_zone = 'nova'
+            spec.save()
         if 'late' in names or 'deliver' in names:
             _, server['message'] = self._messages.hold(self._rebuild(server))
         if 'late' in names:

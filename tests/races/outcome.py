@@ -19,7 +19,7 @@ from nova import objects
 from tests.functional import databases
 
 _SHOWN = ('status', 'name', 'description', 'OS-EXT-SRV-ATTR:hostname',
-          'locked', 'tags', 'pinned_availability_zone')
+          'locked', 'tags', 'pinned_availability_zone', 'image')
 # An action that is recorded in cell0 after the hand-over is not carried over.
 _HISTORY = {'create', 'rebuild', 'delete'}
 # Nova itself leaves them until a deleted server is archived.

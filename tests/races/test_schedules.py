@@ -23,7 +23,8 @@ class CapacityTest(racing.RaceTestCase):
     """The rebuild reaches a compute."""
 
     deletes = _with('rebuild', 'delete', 'force_delete', 'stock_delete')
-    owner = _with('rebuild', 'rename', 'zone', 'flag')
+    owner = [*_with('rebuild', 'rename', 'zone', 'flag'),
+             ('rebuild_image', 'zone')]
     operator = _with('rebuild', 'lock', 'reset', 'tag')
     taken = _with('rebuild', 'group', 'port', 'volume')
     builds = [('rebuild', 'rebuild'), ('rebuild', 'late'),
