@@ -35,6 +35,7 @@ from oslo_messaging import transport
 from sqlalchemy.engine import base as sa_base
 
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild import rpcapi
 from tests.faults.agent import crossings
 
 API, CONDUCTOR = crossings.API, crossings.CONDUCTOR
@@ -112,6 +113,9 @@ class Crossings(fixtures.Fixture):
     def _patch_threads(self):
         self._patch(
             futurist.ThreadPoolExecutor, 'submit', crossings.submitting)
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.rpcapi._within',
+            crossings.calling(rpcapi._within)))
 
     def _patch_placement(self):
         for method in ('get', 'post', 'put', 'delete'):

@@ -41,7 +41,7 @@ class Error:
 
     :param make: returns the exception, or the answer, that there is instead.
     :param when: after the boundary only the reply is lost.
-    :param times: ALWAYS keeps all that is of the same kind failing.
+    :param times: ALWAYS keeps the whole database or service failing.
     """
 
     boundary: boundaries.Boundary
@@ -49,12 +49,15 @@ class Error:
     when: str = boundaries.BEFORE
     times: str = ONCE
     struck: bool = False
+    last: boundaries.Boundary | None = None
 
     def __call__(self, process, boundary, when):
         """Fail if it is the one, or like it and later."""
         if not self._is_meant(boundary, when):
             return None
         self.struck = True
+        if process.name == boundaries.API:
+            self.last = boundary
         made = self.make()
         if isinstance(made, Exception):
             raise made
@@ -64,8 +67,7 @@ class Error:
         if when != self.when:
             return False
         if self.struck and self.times == ALWAYS:
-            return (boundary.kind, boundary.what) == (
-                self.boundary.kind, self.boundary.what)
+            return _asked(boundary) == _asked(self.boundary)
         return not self.struck and boundary == self.boundary
 
     def __str__(self):
@@ -73,6 +75,15 @@ class Error:
         name = (type(made).__name__ if isinstance(made, Exception)
                 else f'answer {made.status_code}')
         return f'{name} {self.times} {self.when} {self.boundary}'
+
+
+def _asked(boundary):
+    """Return who is asked at a boundary: a database or a service."""
+    if boundary.kind in ('begin', 'commit'):
+        return 'database', boundary.what
+    # Of those behind the broker each has methods of its own.
+    named = boundary.what if boundary.kind in ('call', 'cast') else None
+    return boundary.kind, named
 
 
 def _answer(code):
@@ -97,9 +108,9 @@ _SILENT = _raised(messaging.MessagingTimeout, 'broken')
 _REFUSED = _raised(ks_exc.ConnectFailure, 'broken')
 _TIMED_OUT = _raised(ks_exc.ConnectTimeout, 'broken')
 
-# What can happen at a boundary of each kind.
+# What can happen at a boundary of each kind, or at one of them.
 ERRORS = {
-    'begin': ((_GONE, _BEFORE, ONCE),),
+    'begin': ((_GONE, _BEFORE, ONCE), (_GONE, _BEFORE, ALWAYS)),
     'commit': (
         (_GONE, _BEFORE, ONCE), (_GONE, _BEFORE, ALWAYS),
         (_raised(db_exc.DBDeadlock), _BEFORE, ONCE),
@@ -132,6 +143,11 @@ ERRORS = {
     'cyborg': (
         (_raised(exception.AcceleratorRequestOpFailed, op='get',
                  msg='broken'), _BEFORE, ONCE),),
+    'get_device_profile_groups': (
+        (_raised(exception.DeviceProfileError, name='it', msg='broken'),
+         _BEFORE, ONCE),),
+    # It asks nobody.
+    'get_device_request_groups': (),
 }
 
 
@@ -162,7 +178,7 @@ class ErrorSeries(series.Series):
     def faults_of(self, crossed):
         """Replace: each boundary has the errors of its kind."""
         return [Error(boundary, *error) for boundary in crossed
-                for error in ERRORS[boundary.kind]]
+                for error in ERRORS.get(boundary.what, ERRORS[boundary.kind])]
 
     def run_rebuild(self, server, fault=None):
         """Extend: remember what there was before."""
@@ -180,7 +196,7 @@ class ErrorSeries(series.Series):
                    for boundary in run.conductor.crossed):
             self._check_untouched(fault, run, answer)
         if (answer.status_code >= 500
-                and fault.boundary.where not in _OF_NOVA):
+                and (fault.last or fault.boundary).where not in _OF_NOVA):
             raise stories.Problem(f'the answer is {answer.text}')
 
     def _status(self, server, fault):

@@ -102,6 +102,7 @@ class KillSeries(testtools.TestCase):
             found = self.cloud.crossed()
             self.cloud.order(None)
             self.delete(case)
+        series.check_seen(self, found)
         return found
 
     def have_capacity(self, wanted):

@@ -41,6 +41,13 @@ UNTIL = float(os.environ.get('CELL0_REBUILD_FAULTS_UNTIL', 'inf'))
 
 DELETE, RECOVER = 'delete', 'recover'
 
+# What every rebuild crosses: who does not see it is blind to more.
+_ALWAYS_CROSSED = {
+    (boundaries.API, 'commit'), (boundaries.API, 'ping'),
+    (boundaries.API, 'rebuild_instance_in_cell0'),
+    (boundaries.CONDUCTOR, 'commit'), (boundaries.CONDUCTOR, 'placement'),
+    (boundaries.CONDUCTOR, 'select_destinations')}
+
 
 @dataclasses.dataclass
 class Crash:
@@ -59,6 +66,13 @@ class Crash:
 
     def __str__(self):
         return f'killed {self.when} {self.boundary}'
+
+
+def check_seen(test, crossed):
+    """Fail if a run has not crossed what every rebuild crosses."""
+    test.assertEqual(set(), _ALWAYS_CROSSED - {
+        (boundary.process, name) for boundary in crossed
+        for name in (boundary.kind, boundary.what)})
 
 
 def chosen(faults, endings):
@@ -123,14 +137,16 @@ class Series(stories.Deployment):
 
     def play_all(
         self, story, *endings,
-        processes=(boundaries.API, boundaries.CONDUCTOR),
+        processes=(boundaries.API, boundaries.CONDUCTOR), kinds=None,
     ):
         """Let each fault happen, and fail if the server suffers from any.
 
         :param endings: DELETE, RECOVER or both in turn.
+        :param kinds: of the boundaries; all if it is None.
         """
         crossed = [boundary for boundary in self.boundaries_of(story)
-                   if boundary.process in processes]
+                   if boundary.process in processes
+                   and (kinds is None or boundary.kind in kinds)]
         cases, total = chosen(self.faults_of(crossed), endings)
         problems = []
         for fault, ending in left(self, story, cases):
@@ -150,6 +166,7 @@ class Series(stories.Deployment):
             run, answer = self.run_rebuild(server)
             self.assertEqual(202, answer.status_code)
             self._finish(server)
+        check_seen(self, run.crossed)
         return run.crossed
 
     def _play(self, story, ending, fault):
@@ -195,8 +212,8 @@ class Series(stories.Deployment):
         self._finish(server)
 
     def recover(self, server):
-        """Bring it back as an operator does."""
-        code, found = recovering.recover(server['id'])
+        """Bring it back as an operator does, who does not know of it."""
+        code, found = recovering.recover()
         if code:
             raise stories.Lost(f'recover ends with {code}: {found}')
 

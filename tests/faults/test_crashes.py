@@ -12,7 +12,6 @@
 
 """A process dies at any boundary of a rebuild: no server is lost."""
 
-from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
 
@@ -32,17 +31,13 @@ class CrashTest(series.Series):
         self.play_all(stories.NO_CAPACITY, series.RECOVER)
 
     def test_with_another_image_it_is_shown_and_can_be_deleted(self):
-        self.play_all(stories.REIMAGE, series.DELETE,
-                      processes=[boundaries.CONDUCTOR])
+        self.play_all(stories.REIMAGE, series.DELETE)
 
     def test_with_another_image_it_is_shown_and_can_be_recovered(self):
-        self.play_all(stories.REIMAGE, series.RECOVER,
-                      processes=[boundaries.CONDUCTOR])
+        self.play_all(stories.REIMAGE, series.RECOVER)
 
     def test_with_an_accelerator_it_is_shown_and_can_be_deleted(self):
-        self.play_all(stories.ACCELERATOR, series.DELETE,
-                      processes=[boundaries.CONDUCTOR])
+        self.play_all(stories.ACCELERATOR, series.DELETE)
 
     def test_with_an_accelerator_it_is_shown_and_can_be_recovered(self):
-        self.play_all(stories.ACCELERATOR, series.RECOVER,
-                      processes=[boundaries.CONDUCTOR])
+        self.play_all(stories.ACCELERATOR, series.RECOVER)

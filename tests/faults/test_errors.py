@@ -27,3 +27,11 @@ class ErrorTest(errors.ErrorSeries):
         # nova-api does not know that there is none.
         self.play_all(stories.NO_CAPACITY, series.DELETE, series.RECOVER,
                       processes=[boundaries.CONDUCTOR])
+
+    def test_with_another_image_it_is_complete(self):
+        self.play_all(stories.REIMAGE, series.DELETE, series.RECOVER,
+                      kinds=['cinder', 'glance'])
+
+    def test_with_an_accelerator_it_is_complete(self):
+        self.play_all(stories.ACCELERATOR, series.DELETE, series.RECOVER,
+                      kinds=['cyborg'])

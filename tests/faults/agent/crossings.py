@@ -175,21 +175,33 @@ def sending(original):
 def submitting(original):
     """Let what a thread submits act as the process that the thread acts as."""
     def submitted(executor, function, *args, **kwargs):
-        process = _process.get()
-        if process is None:
-            return original(executor, function, *args, **kwargs)
-        process.begin_work()
-        caller = _where()
-
-        def work():
-            _caller.set(caller)
-            try:
-                with acting(process):
-                    return function(*args, **kwargs)
-            finally:
-                process.end_work()
-        return original(executor, work)
+        return original(executor, _carried(function), *args, **kwargs)
     return submitted
+
+
+def calling(original):
+    """Let what a thread makes a call in act as the thread's process."""
+    def called(seconds, call):
+        return original(seconds, _carried(call))
+    return called
+
+
+def _carried(function):
+    """Return what acts in any thread as the process that this one acts as."""
+    process = _process.get()
+    if process is None:
+        return function
+    process.begin_work()
+    caller = _where()
+
+    def work(*args, **kwargs):
+        _caller.set(caller)
+        try:
+            with acting(process):
+                return function(*args, **kwargs)
+        finally:
+            process.end_work()
+    return work
 
 
 def request(method, url):

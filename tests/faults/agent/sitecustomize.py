@@ -138,6 +138,7 @@ if FOLDER:
     _patch('oslo_messaging.transport', 'RPCTransport._send',
            crossings.sending)
     _patch('futurist', 'ThreadPoolExecutor.submit', crossings.submitting)
+    _patch('cell0_rebuild.rpcapi', '_within', crossings.calling)
     _patch('keystoneauth1.session', 'Session.request', _request)
     _patch('sqlalchemy.engine.base', 'Connection._commit_impl',
            crossings.transacting('commit', _database))
