@@ -12,12 +12,14 @@
 
 """Run the tests on every release of Nova that is supported, and on Debian's.
 
-Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [ROW ...]
+Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [--show]
+                     [ROW ...]
 
 A row is a release, in an environment of its own in .state/matrix; 26-debian
 is the one that Debian 12 ships, with all its own packages. What a row has run
 is kept with a stamp of what it was run on, and not run again until that
-changes: a matrix that was interrupted goes on where it was.
+changes or if a test failed: a matrix that was interrupted goes on where it
+was. --show runs nothing.
 """
 
 import argparse
@@ -38,8 +40,13 @@ from rich import progress
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests import releases  # noqa: E402
+
 STATE = ROOT / '.state/matrix'
 DOCS = ROOT / 'doc/source/admin/compatibility-table.rst'
+README = ROOT / 'README.rst'
 OUT = console.Console(soft_wrap=True)
 
 DEBIAN = '26-debian'
@@ -50,9 +57,19 @@ ROWS = {
     '26': '3.9', DEBIAN: '3.11', '27': '3.10', '28': '3.10', '29': '3.11',
     '30': '3.11', '31': '3.12', '32': '3.12', '33': '3.12', '34': '3.12',
     '34-py313': '3.13'}
-SUITES = ('unit', 'functional', 'processes')
+
+# What each row runs, and what it was run on: beside what all suites rest on,
+# the files in these folders.
+SUITES = ('unit', 'functional')
+FOLDERS = {'unit': ('tests/unit', 'tests/integration'),
+           'processes': ('tests/integration',)}
+SHARED = ('requirements.txt', 'test-requirements.txt', 'setup.cfg',
+          'tools/environment.sh', 'tools/run_tests.py', 'tests/__init__.py',
+          'tests/releases.py')
 HEADER = ('Nova', 'Python', 'suite', 'passed', 'skipped', 'failed', 'seconds',
           'on the present state')
+IN_SHORT = ('Nova', 'Python', 'Microversion', 'Passed', 'Skipped', 'Failed',
+            'Seconds')
 
 # stestr runs as many tests at a time as there are processors.
 MEMORY_OF_A_ROW = 6 * 2**30
@@ -62,15 +79,22 @@ COUNTS = re.compile(
 _printing = threading.Lock()
 
 
-def stamp(row):
-    """Return what the results of a row depend on, in short."""
+def suites_of(row):
+    """Return what a row runs if nothing else is asked for.
+
+    What a distribution ships is started as it starts it.
+    """
+    return (*SUITES, 'processes') if row == DEBIAN else SUITES
+
+
+def stamp(row, suite):
+    """Return what the results of a suite on a row depend on, in short."""
     found = hashlib.sha256(row.encode())
-    files = [ROOT / f'constraints/nova{row.partition("-")[0]}.txt',
-             ROOT / 'requirements.txt', ROOT / 'test-requirements.txt']
+    files = [ROOT / name for name in (
+        f'constraints/nova{row.partition("-")[0]}.txt', *SHARED)]
     if row == DEBIAN:
         files += sorted((ROOT / 'tools/debian').iterdir())
-    for folder in ('cell0_rebuild', 'tests/unit', 'tests/functional',
-                   'tests/integration'):
+    for folder in ('cell0_rebuild', *FOLDERS.get(suite, ['tests/functional'])):
         files += sorted((ROOT / folder).rglob('*.py'))
     for file in files:
         found.update(file.read_bytes())
@@ -81,6 +105,20 @@ def result(row, suite):
     """Return the result of a suite that was run on a row, or None."""
     path = STATE / f'{row}-{suite}.json'
     return json.loads(path.read_text()) if path.exists() else None
+
+
+def is_present(row, suite):
+    """Tell whether a suite was run on a row as both are now."""
+    found = result(row, suite)
+    return found is not None and found['stamp'] == stamp(row, suite)
+
+
+def is_green(row, suite):
+    """Tell whether a suite passed on a row as both are now."""
+    if not is_present(row, suite):
+        return False
+    found = result(row, suite)
+    return found['passed'] > 0 and not found['failed']
 
 
 def run(row, suites):
@@ -114,7 +152,7 @@ def run(row, suites):
 
 
 def _run_suite(row, suite, python, environment):
-    before, began = stamp(row), time.monotonic()
+    before, began = stamp(row, suite), time.monotonic()
     log = STATE / f'{row}-{suite}.log'
     with open(log, 'w') as output:
         subprocess.run(
@@ -137,35 +175,48 @@ def _say(text):
         OUT.print(text, markup=False)
 
 
-def table(suites):
-    """Return the rows of the table: what was run, and which row was not.
-
-    :param suites: those to show; others that were run are there too.
-    """
+def table():
+    """Return the rows of the table: what was run, and which row was not."""
     rows = []
     for row, python in ROWS.items():
-        name = row.partition('-')[0] + (
-            ' of Debian 12' if row == DEBIAN else '')
-        present = stamp(row)
-        were_run = [
-            (suite, found)
-            for suite in dict.fromkeys([*suites, *_were_run(row)])
-            if (found := result(row, suite)) is not None]
-        for suite, found in were_run:
+        were_run = _were_run(row)
+        for suite in were_run:
+            found = result(row, suite)
             rows.append((
-                name, python, suite, found['passed'], found['skipped'],
+                _name(row), python, suite, found['passed'], found['skipped'],
                 found['failed'], found['seconds'],
-                'yes' if found['stamp'] == present else 'an earlier one'))
+                'yes' if is_present(row, suite) else 'an earlier one'))
         if not were_run:
-            rows.append((name, python, '', '', '', '', '', 'not run'))
+            rows.append((_name(row), python, '', '', '', '', '', 'not run'))
     return rows
 
 
+def in_short():
+    """Return a line for each row, of what it ran on the present state."""
+    rows = []
+    for row, python in ROWS.items():
+        added = releases.next_to(
+            releases.DOCUMENTED[int(row.partition('-')[0])])
+        found = [result(row, suite) for suite in suites_of(row)
+                 if is_present(row, suite)]
+        complete = len(found) == len(suites_of(row))
+        rows.append((_name(row), python, added, *(
+            sum(one[key] for one in found) if complete else 'not run'
+            for key in ('passed', 'skipped', 'failed', 'seconds'))))
+    return rows
+
+
+def _name(row):
+    return row.partition('-')[0] + (' of Debian 12' if row == DEBIAN else '')
+
+
 def _were_run(row):
-    names = sorted(path.stem.removeprefix(f'{row}-')
-                   for path in STATE.glob(f'{row}-*.json'))
+    names = {path.stem.removeprefix(f'{row}-')
+             for path in STATE.glob(f'{row}-*.json')}
     # Others are of a row whose name begins like this one's.
-    return [name for name in names if name.isalpha()]
+    names = {name for name in names if name.isalpha()}
+    first = [suite for suite in suites_of(row) if suite in names]
+    return [*first, *sorted(names.difference(first))]
 
 
 def jobs():
@@ -175,10 +226,12 @@ def jobs():
 
 
 def run_all(rows, suites, at_once):
-    """Run what was not run yet, several rows at a time."""
-    due = {row: [suite for suite in suites
-                 if (result(row, suite) or {}).get('stamp') != stamp(row)]
-           for row in rows}
+    """Run what is not green yet, several rows at a time.
+
+    :param suites: None stands for those that a row runs by itself.
+    """
+    due = {row: [suite for suite in suites or suites_of(row)
+                 if not is_green(row, suite)] for row in rows}
     columns = ('{task.description}', progress.BarColumn(),
                progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=OUT) as bar, \
@@ -195,7 +248,7 @@ def run_all(rows, suites, at_once):
 def main():
     """Run the rows, print the table and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--suites', default=','.join(SUITES))
+    parser.add_argument('--suites', type=lambda value: value.split(','))
     parser.add_argument('--jobs', type=int, default=jobs())
     parser.add_argument('--write-docs', action='store_true')
     parser.add_argument('--show', action='store_true', help='run nothing')
@@ -204,17 +257,17 @@ def main():
     if unknown := set(options.rows) - set(ROWS):
         parser.error(f'no such row: {", ".join(sorted(unknown))}; there are '
                      f'{", ".join(ROWS)}')
-    suites = options.suites.split(',')
     rows = options.rows or list(ROWS)
     if not options.show:
-        run_all(rows, suites, options.jobs)
-    found = table(suites)
+        run_all(rows, options.suites, options.jobs)
+    found = table()
     tables.show(OUT, HEADER, found)
     if options.write_docs:
         tables.write(OUT, DOCS, 'tools/run_matrix.py', HEADER, found)
-    results = [result(row, suite) for row in rows for suite in suites]
-    green = all(one and not one['failed'] and one['passed']
-                for one in results)
+        tables.write_between(
+            OUT, README, 'tools/run_matrix.py', IN_SHORT, in_short())
+    green = all(is_green(row, suite) for row in rows
+                for suite in options.suites or suites_of(row))
     print('all rows are green' if green else 'not all rows are green',
           flush=True)
     return 0 if green else 1
