@@ -110,12 +110,11 @@ def recover(options: ty.Any) -> int:
 
     show = show_json if options.format == 'json' else show_table
     show(counted(), 'would be mended' if options.dry_run else 'mended')
-    if options.format == 'table' and not counts['found']:
+    if options.format == 'table' and not (counts['found'] or run.warnings):
         print(nothing(options.older_than))
-    if run.resources.warning is not None:
-        print(run.resources.warning, file=sys.stderr)
-        return NOT_MENDED
-    if counts['problems']:
+    for warning in run.warnings:
+        print(warning, file=sys.stderr)
+    if run.warnings or counts['problems']:
         return NOT_MENDED
     return FOUND if options.dry_run and counts['found'] else MENDED
 

@@ -95,8 +95,7 @@ class Checks(upgradecheck.UpgradeCommands):
             problems.append(
                 f'{count} rebuilds from cell0 were interrupted. Run '
                 f'"cell0-rebuild-manage recover".')
-        if run.resources.warning is not None:
-            problems.append(run.resources.warning)
+        problems += run.warnings
         return _warning(' '.join(problems)) if problems else _success()
 
     def check_unknown(self) -> upgradecheck.Result:

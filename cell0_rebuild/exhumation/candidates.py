@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
+import functools
 import typing as ty
 
 from nova.compute import instance_actions
@@ -28,11 +29,14 @@ from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import objects
+from oslo_log import log as logging
 import sqlalchemy as sa
 
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild import objects as our_objects
+
+LOG = logging.getLogger(__name__)
 
 PAGE = 500
 
@@ -42,35 +46,58 @@ _Page = ty.List[ty.Tuple[int, str]]
 _Read = ty.Callable[[int], _Page]
 
 
-def find(
-    context: ty.Any, before: datetime.datetime
-) -> collections.abc.Iterator[str]:
-    """Return the UUID of every server that must be looked at.
+class Search:
+    """Finds every server that must be looked at.
 
-    :param before: nothing that was touched since.
+    :ivar problems: which databases could not be read, and why. What the
+        others have is found all the same.
     """
-    home = cells.cell0(context)
-    cctxt = cells.targeted(context, home)
-    reads: tuple[_Read, ...] = (
-        lambda last: _build_requests(context, before, last),
-        lambda last: _hidden(cctxt, before, last),
-        lambda last: _kept(context, before, home.id, last),
-        lambda last: _attempted(cctxt, before, last),
-        *(_reader_of_hostless(context, cell, before)
-          for cell in objects.CellMappingList.get_all(context)
-          if not cell.is_cell0()))
-    for read in reads:
-        for page in _pages(read):
-            yield from (uuid for _, uuid in page)
+
+    def __init__(self, context: ty.Any, before: datetime.datetime) -> None:
+        """:param before: nothing that was touched since."""
+        self._context = context
+        self._before = before
+        self.problems: list[str] = []
+
+    def __iter__(self) -> collections.abc.Iterator[str]:
+        """Yield UUIDs, some of them more than once."""
+        for where, search in self._searches():
+            try:
+                yield from search
+            except Exception as error:
+                LOG.exception('%s cannot be searched.', where)
+                self.problems.append(
+                    f'{where}: {type(error).__name__}: {error}')
+
+    def _searches(
+        self
+    ) -> collections.abc.Iterator[tuple[str, collections.abc.Iterator[str]]]:
+        context, before = self._context, self._before
+        home = cells.cell0(context)
+        cctxt = cells.targeted(context, home)
+        api, cell0 = 'The API database', f'Cell {home.identity}'
+        yield api, _found(lambda last: _build_requests(context, before, last))
+        yield cell0, _found(lambda last: _hidden(cctxt, before, last))
+        yield api, _found(lambda last: _kept(context, before, home.id, last))
+        yield cell0, _found(lambda last: _attempted(cctxt, before, last))
+        for cell in objects.CellMappingList.get_all(context):
+            if not cell.is_cell0():
+                target = cells.targeted(context, cell)
+                yield f'Cell {cell.identity}', _found(
+                    functools.partial(_hostless, target, before))
+        yield cell0, _all_abandoned(context, cctxt)
+
+
+def _found(read: _Read) -> collections.abc.Iterator[str]:
+    for page in _pages(read):
+        yield from (uuid for _, uuid in page)
+
+
+def _all_abandoned(
+    context: ty.Any, cctxt: ty.Any
+) -> collections.abc.Iterator[str]:
     for page in _pages(lambda last: _buried(cctxt, last)):
         yield from _abandoned(context, [uuid for _, uuid in page])
-
-
-def _reader_of_hostless(
-    context: ty.Any, cell: ty.Any, before: datetime.datetime
-) -> _Read:
-    target = cells.targeted(context, cell)
-    return lambda last: _hostless(target, before, last)
 
 
 def count_unknown(context: ty.Any) -> int:

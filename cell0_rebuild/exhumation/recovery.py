@@ -88,18 +88,25 @@ class Result:
 
 
 class Recovery:
-    """Finds and mends.
-
-    :ivar resources: tells after a run whether Placement could be asked.
-    """
+    """Finds and mends."""
 
     def __init__(self, before: datetime.datetime) -> None:
         """:param before: what was touched since is in progress."""
         self._before = before
         self._context = nova_context.get_admin_context()
-        self.resources = resources.Resources(self._context)
+        self._resources = resources.Resources(self._context)
+        self._search = candidates.Search(self._context, before)
         self._finder = stuck.Finder(
-            self._context, before, self.resources.are_there)
+            self._context, before, self._resources.are_there)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why a run may have missed something, after it."""
+        found = [f'Servers may have been missed. {problem}'
+                 for problem in self._search.problems]
+        if self._resources.warning is not None:
+            found.append(self._resources.warning)
+        return found
 
     def run(
         self, uuids: collections.abc.Iterable[str] | None = None,
@@ -111,7 +118,7 @@ class Recovery:
         :param dry_run: change nothing.
         """
         if uuids is None:
-            uuids = candidates.find(self._context, self._before)
+            uuids = self._search
         # A server may be found for more than one reason.
         reported = set()
         for uuid in uuids:
@@ -170,7 +177,7 @@ class Recovery:
             buried = _bury_handed_over(context, found)
         if buried:
             _remove_traces(context, found)
-            self.resources.release(
+            self._resources.release(
                 found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
 
     def _bury_on_its_way(

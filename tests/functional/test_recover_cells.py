@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The command looks into the databases of all cells."""
+
+import contextlib
+import io
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+
+from cell0_rebuild.cmd import status
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import recovering
+
+
+class TwoCellsTest(recovering.RecoverTestCase):
+    """Its host is in the first cell, or in the second."""
+
+    NUMBER_OF_CELLS = 2
+
+    def move_to_second_cell(self):
+        """Leave a host in the second cell only."""
+        self.computes['host1'].stop()
+        self.api.put_service_force_down(
+            self.computes['host1'].service_ref.uuid, True)
+        self._start_compute('host2', cell_name='cell2')
+
+    @contextlib.contextmanager
+    def second_cell_down(self):
+        """Have a database that takes no transaction."""
+        def be_down(connection):
+            raise db_exc.DBConnectionError(Exception('down'))
+        engine = databases.engines()['cell2']
+        sa.event.listen(engine, 'begin', be_down)
+        try:
+            yield
+        finally:
+            sa.event.remove(engine, 'begin', be_down)
+
+    def recover(self):
+        """Run the command; return its exit code, what it found and says."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            code, found = recovering.recover()
+        return code, found, said.getvalue()
+
+    def test_what_was_left_in_the_second_cell_is_removed(self):
+        self.move_to_second_cell()
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        self.assertEqual(
+            1, len(databases.dump()['cell2']['instances']))
+        self.assert_recovered('not built')
+        self.assertEqual([], databases.dump()['cell2']['instances'])
+
+    def test_what_the_second_cell_has_is_finished(self):
+        self.move_to_second_cell()
+        self.rebuild_until(recovering.FINISH, before=recovering.crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        code, found, _ = self.recover()
+        self.assertEqual(
+            (0, 'built'), (code, found[self.server['id']]['state']))
+        self.assertEqual('cell2', databases.cell_of(self.server['id']))
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_a_cell_that_is_down_cut_the_output_of_recover_short(self):
+        self.rebuild(self.server)
+        before = databases.dump()
+        with self.second_cell_down():
+            code, found, said = self.recover()
+        self.assertEqual(1, code)
+        self.assertEqual('unknown', found[self.server['id']]['state'])
+        self.assertIn('down', found[self.server['id']]['result'])
+        self.assertIn('Servers may have been missed. Cell ', said)
+        self.assertIn('(cell2): DBConnectionError', said)
+        self.assertEqual([], databases.differences(before, databases.dump()))
+        self.assert_recovered('on its way')
+
+    def test_a_cell_that_is_down_is_told_before_an_upgrade(self):
+        self.useFixture(base.fixtures.MonkeyPatch(
+            'cell0_rebuild.cmd.manage.AGE', recovering.AT_ONCE))
+        with self.second_cell_down():
+            result = status.Checks().check_stuck()
+        self.assertIn('(cell2): DBConnectionError', result.details)
