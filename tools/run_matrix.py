@@ -37,10 +37,10 @@ import time
 from rich import console
 from rich import progress
 
-import tables
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+
+import tables  # noqa: E402
 
 from tests import releases  # noqa: E402
 

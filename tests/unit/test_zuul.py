@@ -75,6 +75,10 @@ class ZuulTest(testtools.TestCase):
                  if name.startswith(TOX)}
         for template in self.project['templates']:
             named.update(TEMPLATES[template])
+        # Those of DevStack are of Tempest.
+        named.update(
+            job['vars']['tox_envlist'] for job in self.jobs.values()
+            if job['parent'].startswith('openstack-tox') and 'vars' in job)
         self.assertEqual(set(), named - environments())
 
     def test_every_playbook_exists(self):
@@ -94,7 +98,8 @@ class ZuulTest(testtools.TestCase):
 
     def test_tests_that_tempest_is_to_run_exist(self):
         named = {job['vars']['tempest_test_regex']
-                 for job in self.jobs.values() if 'vars' in job}
+                 for job in self.jobs.values()
+                 if 'tempest_test_regex' in job.get('vars', {})}
         modules = ['.'.join(path.relative_to(ROOT).with_suffix('').parts)
                    for path in ROOT.glob('*_tempest_plugin/**/test_*.py')]
         self.assertEqual(set(), {

@@ -1,0 +1,97 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A row of the matrix is green if its tests passed on the code as it is."""
+
+import io
+import json
+import pathlib
+
+import ddt
+import fixtures
+from rich import console
+import testtools
+
+from tools import run_matrix
+
+TEXT = '''One.
+
+.. Begin of what a command writes.
+{}
+.. End of what a command writes.
+
+Two.
+'''
+TABLE = '''
+==== ======
+Nova Passed
+==== ======
+26   1
+33   200
+==== ======
+'''
+
+
+@ddt.ddt
+class GreenTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_matrix.STATE', self.folder))
+
+    def keep(self, **changes):
+        """Keep a result of the unit tests on Nova 26."""
+        (self.folder / '26-unit.json').write_text(json.dumps({
+            'stamp': run_matrix.stamp('26', 'unit'), 'passed': 700,
+            'failed': 0, 'skipped': 18, 'seconds': 100, **changes}))
+
+    def test_it_is_if_all_passed(self):
+        self.keep()
+        self.assertTrue(run_matrix.is_green('26', 'unit'))
+
+    @ddt.data({'stamp': 'earlier'}, {'failed': 1}, {'passed': 0})
+    def test_it_is_not_with_a_result(self, changes):
+        self.keep(**changes)
+        self.assertFalse(run_matrix.is_green('26', 'unit'))
+
+    def test_it_is_not_if_nothing_was_run(self):
+        self.assertFalse(run_matrix.is_green('26', 'unit'))
+
+    def test_the_short_table_counts_only_complete_rows(self):
+        self.keep()
+        [row] = [row for row in run_matrix.in_short() if row[0] == '26']
+        self.assertEqual(
+            ('26', '3.9', '2.94', *['not run'] * 4), row)
+        (self.folder / '26-functional.json').write_text(json.dumps({
+            'stamp': run_matrix.stamp('26', 'functional'), 'passed': 400,
+            'failed': 1, 'skipped': 5, 'seconds': 1000}))
+        [row] = [row for row in run_matrix.in_short() if row[0] == '26']
+        self.assertEqual(('26', '3.9', '2.94', 1100, 23, 1, 1100), row)
+
+
+class TableTest(testtools.TestCase):
+
+    def test_it_replaces_the_one_between_two_comments(self):
+        path = run_matrix.ROOT / 'README.rst'
+        found = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'a'
+        self.useFixture(fixtures.MonkeyPatch('tables.ROOT', found.parent))
+        self.assertIn('.. Begin of what tools/run_matrix.py writes.\n',
+                      path.read_text())
+        found.write_text(TEXT.format('\nan old one\n'))
+        for _ in range(2):
+            run_matrix.tables.write_between(
+                console.Console(file=io.StringIO()), found, 'a command',
+                ('Nova', 'Passed'), [('26', 1), ('33', 200)])
+            self.assertEqual(TEXT.format(TABLE), found.read_text())
