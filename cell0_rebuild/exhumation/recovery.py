@@ -74,6 +74,10 @@ class RebuildInterrupted(exception.NovaException):  # type: ignore[misc]
                'cell0-rebuild-manage. Rebuild it again.')
 
 
+class _ChangedMeanwhile(Exception):
+    """Somebody has changed the server since it was looked at."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """What was found and done.
@@ -142,6 +146,8 @@ class Recovery:
             try:
                 with statements.hidden_values():
                     state = self._mend(found)
+            except _ChangedMeanwhile:
+                problem = 'it was changed meanwhile; run this again later'
             except exceptions.NoPlacement as error:
                 problem = f'its allocations are left: {error}'
             except Exception as error:
@@ -175,10 +181,11 @@ class Recovery:
             buried = True
         else:
             buried = _bury_handed_over(context, found)
-        if buried:
-            _remove_traces(context, found)
-            self._resources.release(
-                found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
+        if not buried:
+            raise _ChangedMeanwhile
+        _remove_traces(context, found)
+        self._resources.release(
+            found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
 
     def _bury_on_its_way(
         self, context: ty.Any, found: stuck.Stuck

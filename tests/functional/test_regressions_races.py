@@ -15,6 +15,7 @@
 import threading
 
 import fixtures
+from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
 from nova.tests.functional.api import client
@@ -268,6 +269,21 @@ class LostServerTest(recovering.RecoverTestCase):
             recovering.HAND_OVER, before=recovering.crash))
         self.late.deliver()
         self.assertEqual('cell1', databases.cell_of(self.server['id']))
+
+    def test_a_recovery_that_an_update_undid_was_told_as_done(self):
+        self.rebuild(self.server)
+        update = objects.BuildRequest.get_by_instance_uuid(
+            nova_context.get_admin_context(), self.server['id'])
+        update.instance.display_name = 'renamed'
+        self.useFixture(base.Interception(
+            recovering.SHOW, before=lambda *args: update.save()))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (1, 'it was changed meanwhile; run this again later'),
+            (code, found[self.server['id']]['result']))
+        self.assert_recovered('on its way')
+        self.assertEqual(
+            'renamed', self.api.get_server(self.server['id'])['name'])
 
     def test_a_recovery_lost_one_whose_rebuild_began_just_then(self):
         self.late.let_through()
