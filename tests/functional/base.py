@@ -44,7 +44,7 @@ class Cell0RebuildMixin:
         self.flags(api_paste_config=str(releases.PASTE), group='wsgi')
         # Services are stopped in an order in which a build that is still
         # waiting for the scheduler would wait this long.
-        self.flags(long_rpc_timeout=10)
+        self.flags(long_rpc_timeout=30)
         # A pool grows to this size before a thread is used again, and idle
         # threads wake up again and again.
         cfg.CONF.register_opts(messaging_server._pool_opts)
