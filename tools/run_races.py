@@ -57,7 +57,8 @@ def pairs():
     from tests.races import test_schedules
     return [(case.__name__, pair)
             for case in (test_schedules.CapacityTest,
-                         test_schedules.NoCapacityTest)
+                         test_schedules.NoCapacityTest,
+                         test_schedules.WithoutRebuildTest)
             for pair in case.pairs()]
 
 

@@ -39,7 +39,7 @@ from tests.functional import base
 # Those that need more than a plain server, or something done before.
 DELETES = {'delete', 'force_delete', 'stock_delete'}
 _NEEDING = {'port', 'flag', 'volume', 'group', 'zone', 'late', 'deliver',
-            'bury', *DELETES}
+            'take_back', 'bury', *DELETES}
 
 _CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 _CREATE = 'nova.conductor.rpcapi.ComputeTaskAPI.schedule_and_build_instances'
@@ -272,9 +272,11 @@ class Operations:
                 nova_context.get_admin_context(), server['id'])
             spec.availability_zone = 'nova'
             spec.save()
-        if 'late' in names or 'deliver' in names:
+        if {'late', 'deliver', 'take_back'} & set(names):
             _, server['message'] = self._messages.hold(self._rebuild(server))
         if 'late' in names:
             self._recover(server)()
 
     _late = _deliver
+    # Of a rebuild that no conductor has got.
+    _take_back = _recover

@@ -180,13 +180,22 @@ class RaceTestCase(base.FunctionalTestCase):
             orders += [self._as_create(b), self._failed(a, b)]
         if b in operations.DELETES:
             orders += self._not_deleted(a, b, orders[2])
-        if b in ('recover', 'again') and a != 'bury':
-            # An accepted rebuild may be interrupted by it.
-            played = self._play('deliver', b, [1])
-            orders += [dataclasses.replace(
-                played, answers=[answer, played.answers[1]])
-                for answer in (202, True)]
-        return orders
+        return orders + self._recovered(a, b, orders[1])
+
+    def _recovered(self, a, b, other):
+        """Return how else it may end where there is a recovery."""
+        if a == 'take_back':
+            # It leaves alone what somebody else moves just then.
+            left = dataclasses.replace(
+                other, answers=[None, other.answers[1]])
+            return [left, _shown_already(left)] if b == 'rename' else [left]
+        if b not in ('recover', 'again') or a == 'bury':
+            return []
+        # An accepted rebuild may be interrupted by it.
+        played = self._play('deliver', b, [1])
+        return [dataclasses.replace(
+            played, answers=[answer, played.answers[1]])
+            for answer in (202, True)]
 
     def _not_deleted(self, a, b, deleted):
         """Return what a delete may leave."""
@@ -364,6 +373,13 @@ class RaceTestCase(base.FunctionalTestCase):
             with open(LOG, 'a', encoding='utf-8') as log:
                 log.write(json.dumps(dict(
                     line, capacity=self.capacity)) + '\n')
+
+
+def _shown_already(left):
+    """Return what a recovery leaves that is interrupted by an update."""
+    return dataclasses.replace(left, verdict=verdicts.LEFT, state={
+        **left.state, 'rows': [
+            row.replace(', hidden', '') for row in left.state['rows']]})
 
 
 def _half_deleted(order):

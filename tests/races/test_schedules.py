@@ -66,3 +66,24 @@ class NoCapacityTest(CapacityTest):
     """The server is buried again."""
 
     capacity = False
+
+
+class WithoutRebuildTest(racing.RaceTestCase):
+    """No rebuild is asked for meanwhile, so that capacity is no matter."""
+
+    capacity = False
+    burials = _with('bury', 'delete', 'force_delete', 'rename', 'lock',
+                    'reset')
+    recoveries = _with('take_back', 'delete', 'force_delete', 'stock_delete',
+                       'rename', 'lock')
+
+    @classmethod
+    def pairs(cls):
+        """Return the names of all pairs."""
+        return [f'{a} | {b}' for a, b in cls.burials + cls.recoveries]
+
+    def test_who_meets_a_burial_does_what_was_asked_for(self):
+        self.race_all(*self.burials)
+
+    def test_who_meets_a_recovery_does_what_was_asked_for(self):
+        self.race_all(*self.recoveries)

@@ -36,6 +36,9 @@ NOT_DELETED = 'not deleted'
 # A compute is told to build a server that was recovered and rebuilt meanwhile.
 # It gives up, and with that the allocations that the server has now.
 TOLD_LATE = 'told late'
+# An update writes a build request whole, and with that undoes that "recover"
+# has taken it: the next run of that finds it.
+LEFT = 'left for the next run'
 
 NOT_DONE = 'not done'
 
