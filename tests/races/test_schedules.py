@@ -72,6 +72,8 @@ class WithoutRebuildTest(racing.RaceTestCase):
     """No rebuild is asked for meanwhile, so that capacity is no matter."""
 
     capacity = False
+    deletes = [*_with('rename', 'delete', 'force_delete'),
+               ('lock', 'delete'), ('reset', 'delete'), ('flag', 'delete')]
     burials = _with('bury', 'delete', 'force_delete', 'rename', 'lock',
                     'reset')
     recoveries = _with('take_back', 'delete', 'force_delete', 'stock_delete',
@@ -80,7 +82,11 @@ class WithoutRebuildTest(racing.RaceTestCase):
     @classmethod
     def pairs(cls):
         """Return the names of all pairs."""
-        return [f'{a} | {b}' for a, b in cls.burials + cls.recoveries]
+        return [f'{a} | {b}' for a, b in (
+            cls.deletes + cls.burials + cls.recoveries)]
+
+    def test_who_meets_a_delete_does_what_was_asked_for(self):
+        self.race_all(*self.deletes)
 
     def test_who_meets_a_burial_does_what_was_asked_for(self):
         self.race_all(*self.burials)
