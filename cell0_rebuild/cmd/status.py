@@ -89,12 +89,15 @@ class Checks(upgradecheck.UpgradeCommands):
         from cell0_rebuild.exhumation import recovery
         before = timeutils.utcnow() - datetime.timedelta(seconds=manage.AGE)
         run = recovery.Recovery(before)
-        count = sum(1 for _ in run.run(dry_run=True))
+        found = list(run.run(dry_run=True))
+        unknown = sum(result.problem is not None for result in found)
         problems = []
-        if count:
+        if len(found) > unknown:
             problems.append(
-                f'{count} rebuilds from cell0 were interrupted. Run '
-                f'"cell0-rebuild-manage recover".')
+                f'{len(found) - unknown} rebuilds from cell0 were '
+                f'interrupted. Run "cell0-rebuild-manage recover".')
+        if unknown:
+            problems.append(f'{unknown} servers could not be looked at.')
         problems += run.warnings
         return _warning(' '.join(problems)) if problems else _success()
 

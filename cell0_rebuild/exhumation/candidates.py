@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
-import functools
 import typing as ty
 
 from nova.compute import instance_actions
@@ -49,55 +48,62 @@ _Read = ty.Callable[[int], _Page]
 class Search:
     """Finds every server that must be looked at.
 
-    :ivar problems: which databases could not be read, and why. What the
-        others have is found all the same.
+    If a database cannot be read, what the others have is found all the same.
     """
 
     def __init__(self, context: ty.Any, before: datetime.datetime) -> None:
         """:param before: nothing that was touched since."""
         self._context = context
         self._before = before
-        self.problems: list[str] = []
+        self._home = cells.cell0(context)
+        self._cells = [
+            cell for cell in objects.CellMappingList.get_all(context)
+            if not cell.is_cell0()]
+        self._problems: dict[str, str] = {}
+
+    @property
+    def problems(self) -> list[str]:
+        """Which databases could not be read, and why."""
+        return [f'{where}: {text}' for where, text in self._problems.items()]
 
     def __iter__(self) -> collections.abc.Iterator[str]:
         """Yield UUIDs, some of them more than once."""
         for where, search in self._searches():
+            if where in self._problems:
+                continue
             try:
                 yield from search
             except Exception as error:
                 LOG.exception('%s cannot be searched.', where)
-                self.problems.append(
-                    f'{where}: {type(error).__name__}: {error}')
+                self._problems[where] = f'{type(error).__name__}: {error}'
 
     def _searches(
         self
     ) -> collections.abc.Iterator[tuple[str, collections.abc.Iterator[str]]]:
-        context, before = self._context, self._before
-        home = cells.cell0(context)
-        cctxt = cells.targeted(context, home)
-        api, cell0 = 'The API database', f'Cell {home.identity}'
-        yield api, _found(lambda last: _build_requests(context, before, last))
-        yield cell0, _found(lambda last: _hidden(cctxt, before, last))
-        yield api, _found(lambda last: _kept(context, before, home.id, last))
-        yield cell0, _found(lambda last: _attempted(cctxt, before, last))
-        for cell in objects.CellMappingList.get_all(context):
-            if not cell.is_cell0():
-                target = cells.targeted(context, cell)
-                yield f'Cell {cell.identity}', _found(
-                    functools.partial(_hostless, target, before))
-        yield cell0, _all_abandoned(context, cctxt)
+        api, cell0 = 'The API database', f'Cell {self._home.identity}'
+        yield api, self._found(_build_requests, None, self._before)
+        yield cell0, self._found(_hidden, self._home, self._before)
+        yield api, self._found(_kept, None, self._before, self._home.id)
+        yield cell0, self._found(_attempted, self._home, self._before)
+        for cell in self._cells:
+            yield f'Cell {cell.identity}', self._found(
+                _hostless, cell, self._before)
+        yield cell0, self._abandoned()
 
+    def _found(
+        self, read: ty.Callable[..., _Page], cell: ty.Any, *args: ty.Any
+    ) -> collections.abc.Iterator[str]:
+        """Yield what a function reads from a cell or, for None, without."""
+        context = self._context if cell is None else cells.targeted(
+            self._context, cell)
+        for page in _pages(lambda last: read(context, *args, last)):
+            yield from (uuid for _, uuid in page)
 
-def _found(read: _Read) -> collections.abc.Iterator[str]:
-    for page in _pages(read):
-        yield from (uuid for _, uuid in page)
-
-
-def _all_abandoned(
-    context: ty.Any, cctxt: ty.Any
-) -> collections.abc.Iterator[str]:
-    for page in _pages(lambda last: _buried(cctxt, last)):
-        yield from _abandoned(context, [uuid for _, uuid in page])
+    def _abandoned(self) -> collections.abc.Iterator[str]:
+        cctxt = cells.targeted(self._context, self._home)
+        for page in _pages(lambda last: _buried(cctxt, last)):
+            yield from _abandoned(
+                self._context, [uuid for _, uuid in page])
 
 
 def count_unknown(context: ty.Any) -> int:

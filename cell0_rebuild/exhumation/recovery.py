@@ -181,11 +181,13 @@ class Recovery:
             buried = True
         else:
             buried = _bury_handed_over(context, found)
-        if not buried:
+        if buried:
+            _remove_traces(context, found)
+            self._resources.release(
+                found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
+        # Its owner may have deleted it, or another run have buried it.
+        elif not attempts.is_at_rest(context, found.uuid):
             raise _ChangedMeanwhile
-        _remove_traces(context, found)
-        self._resources.release(
-            found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
 
     def _bury_on_its_way(
         self, context: ty.Any, found: stuck.Stuck

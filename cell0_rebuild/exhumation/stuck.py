@@ -51,6 +51,7 @@ import typing as ty
 
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
 from cell0_rebuild.exhumation import cells
@@ -107,6 +108,7 @@ class Finder:
         self._context = context
         self._before = before
         self._has_resources = has_resources
+        self._down: dict[int, Exception] = {}
         self._home = cells.cell0(context)
         self._cells = [
             cell for cell in objects.CellMappingList.get_all(context)
@@ -129,7 +131,17 @@ class Finder:
     ) -> tuple[switch.Place | None, real_cell.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
         return (switch.place(self._context, uuid),
-                real_cell.find(self._context, uuid, self._home))
+                self._row(uuid, self._home))
+
+    def _row(self, uuid: str, cell: ty.Any) -> real_cell.Row | None:
+        # Each try to connect can take minutes, and there may be many servers.
+        if cell.id in self._down:
+            raise self._down[cell.id]
+        try:
+            return real_cell.find(self._context, uuid, cell)
+        except db_exc.DBConnectionError as error:
+            self._down[cell.id] = error
+            raise
 
     def _look(
         self, uuid: str, place: switch.Place | None,
@@ -181,7 +193,7 @@ class Finder:
     def _in_real_cell(
         self, uuid: str, grave: real_cell.Row | None, cell: ty.Any
     ) -> Stuck | None:
-        row = real_cell.find(self._context, uuid, cell)
+        row = self._row(uuid, cell)
         if row is None:
             return Stuck(
                 uuid, State.NOT_BUILT, [], cell) if grave else None
@@ -207,8 +219,7 @@ class Finder:
                 and timeutils.normalize_time(found.updated_at) < self._before)
 
     def _traces(self, uuid: str) -> list[Trace]:
-        found = ((cell, real_cell.find(self._context, uuid, cell))
-                 for cell in self._cells)
+        found = ((cell, self._row(uuid, cell)) for cell in self._cells)
         return [Trace(cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 

@@ -29,22 +29,28 @@ class TwoCellsTest(recovering.RecoverTestCase):
 
     NUMBER_OF_CELLS = 2
 
+    def disable_host(self):
+        """Leave no host."""
+        self.api.put_service(
+            self.computes['host1'].service_ref.uuid, {'status': 'disabled'})
+
     def move_to_second_cell(self):
         """Leave a host in the second cell only."""
-        self.computes['host1'].stop()
-        self.api.put_service_force_down(
-            self.computes['host1'].service_ref.uuid, True)
+        self.disable_host()
         self._start_compute('host2', cell_name='cell2')
 
     @contextlib.contextmanager
     def second_cell_down(self):
-        """Have a database that takes no transaction."""
+        """Have a database that takes no transaction; return who has tried."""
+        tries = []
+
         def be_down(connection):
+            tries.append(connection)
             raise db_exc.DBConnectionError(Exception('down'))
         engine = databases.engines()['cell2']
         sa.event.listen(engine, 'begin', be_down)
         try:
-            yield
+            yield tries
         finally:
             sa.event.remove(engine, 'begin', be_down)
 
@@ -86,9 +92,27 @@ class TwoCellsTest(recovering.RecoverTestCase):
         self.assertEqual([], databases.differences(before, databases.dump()))
         self.assert_recovered('on its way')
 
-    def test_a_cell_that_is_down_is_told_before_an_upgrade(self):
+    def test_a_cell_that_is_down_is_waited_for_once_and_not_by_server(self):
+        self.disable_host()
+        for server in (self.server, self.bury(), self.bury()):
+            self.rebuild(server)
+        with self.second_cell_down() as tries:
+            found = self.recover()[1]
+        self.assertEqual(3, len(found))
+        # One looks for servers, one looks at them.
+        self.assertEqual(2, len(tries))
+
+    def test_a_cell_that_is_down_made_each_server_an_interrupted_one(self):
         self.useFixture(base.fixtures.MonkeyPatch(
             'cell0_rebuild.cmd.manage.AGE', recovering.AT_ONCE))
+        self.late.let_through()
+        self.disable_host()
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [False], databases.hidden(self.server['id'])))
+        self.assertIsNone(status.Checks().check_stuck().details)
         with self.second_cell_down():
-            result = status.Checks().check_stuck()
-        self.assertIn('(cell2): DBConnectionError', result.details)
+            details = status.Checks().check_stuck().details
+        self.assertIn('1 servers could not be looked at.', details)
+        self.assertIn('(cell2): DBConnectionError', details)
+        self.assertNotIn('interrupted', details)
