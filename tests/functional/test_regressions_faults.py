@@ -235,10 +235,8 @@ class AnswerTest(base.FunctionalTestCase):
 
     def _assert_told_of(self, service, error, where):
         """Check the answer when the calls of a function fail."""
-        def fail(*args, **kwargs):
-            raise error
         before = databases.dump()
-        with base.fixtures.MonkeyPatch(where, staticmethod(fail)):
+        with base.fixtures.MockPatch(where, side_effect=error):
             answer = self.assert_refused(409, self.server)
         self.assertIn(service, answer)
         self.assertIn('ry again later', answer)
