@@ -21,6 +21,7 @@ from oslo_messaging import server as messaging_server
 from cell0_rebuild import fixture
 from tests.functional import compiled
 from tests.functional import databases
+from tests.functional import pooling
 from tests import releases
 
 ADDED = releases.ADDED
@@ -50,6 +51,7 @@ class Cell0RebuildMixin:
         cfg.CONF.register_opts(messaging_server._pool_opts)
         self.flags(executor_thread_pool_size=8)
         self.useFixture(compiled.CompiledStatements())
+        self.useFixture(pooling.KeptConnections())
         if self.enabled:
             self.package = self.useFixture(
                 fixture.Cell0RebuildFixture(**self.options))

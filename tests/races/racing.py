@@ -66,19 +66,6 @@ class FreshIds(fixtures.Fixture):
         self.addCleanup(sa.event.remove, *event)
 
 
-class KeptConnections(fixtures.Fixture):
-    """Keeps connections to SQLite open.
-
-    Else each transaction opens one and reads the schema again.
-    """
-
-    def _setUp(self):
-        class Kept(sa.pool.QueuePool):
-            def __init__(self, creator, **kwargs):
-                super().__init__(creator, **{**kwargs, 'max_overflow': -1})
-        self.useFixture(fixtures.MonkeyPatch('sqlalchemy.pool.NullPool', Kept))
-
-
 class ForeignKeys(fixtures.Fixture):
     """Has SQLite refuse rows that refer to none, as other databases do.
 
@@ -99,7 +86,6 @@ class RaceTestCase(base.FunctionalTestCase):
     capacity = True
 
     def setUp(self):
-        self.useFixture(KeptConnections())
         self.useFixture(ForeignKeys())
         super().setUp()
         # A server that has failed has a fault, which Nova's schema of the
