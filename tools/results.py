@@ -70,6 +70,16 @@ def folder(name, sources, resume):
     return wanted
 
 
+def output(name, done):
+    """Return what a process says of its failure; '' if it has none.
+
+    :param done: the process, with its output. One that is killed says nothing.
+    """
+    if not done.returncode:
+        return ''
+    return done.stderr[-3000:] or f'{name} ended with {done.returncode}'
+
+
 def lines(log):
     """Return what is written in a log so far: a JSON object a line."""
     if not log.exists():

@@ -80,7 +80,7 @@ def run(case, pair, log, options):
         check=False)
     wrong = any(line.get('verdict') == 'different'
                 for line in results.lines(log))
-    return '' if wrong or not done.returncode else done.stderr[-3000:]
+    return '' if wrong else results.output(f'{case} {pair}', done)
 
 
 def run_all(chosen, folder, options):
