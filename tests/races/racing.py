@@ -171,10 +171,7 @@ class RaceTestCase(base.FunctionalTestCase):
     def _recovered(self, a, b, other):
         """Return how else it may end where there is a recovery."""
         if a == 'take_back':
-            # It leaves alone what somebody else moves just then.
-            left = dataclasses.replace(
-                other, answers=[None, other.answers[1]])
-            return [left, _shown_already(left)] if b == 'rename' else [left]
+            return _not_taken_back(b, other)
         if b not in ('recover', 'again') or a == 'bury':
             return []
         # An accepted rebuild may be interrupted by it.
@@ -361,11 +358,18 @@ class RaceTestCase(base.FunctionalTestCase):
                     line, capacity=self.capacity)) + '\n')
 
 
-def _shown_already(left):
-    """Return what a recovery leaves that is interrupted by an update."""
-    return dataclasses.replace(left, verdict=verdicts.LEFT, state={
-        **left.state, 'rows': [
-            row.replace(', hidden', '') for row in left.state['rows']]})
+def _not_taken_back(b, other):
+    """Return what a recovery leaves to whom it meets."""
+    if b == 'lock':
+        return []
+    # It leaves alone what is moved, or changed, just then.
+    left = dataclasses.replace(other, answers=[False, other.answers[1]])
+    if b != 'rename':
+        return [left]
+    return [left, dataclasses.replace(
+        left, verdict=verdicts.LEFT, answers=[True, left.answers[1]],
+        state={**left.state, 'rows': [
+            row.replace(', hidden', '') for row in left.state['rows']]})]
 
 
 def _half_deleted(order):
