@@ -49,7 +49,7 @@ class Error:
     when: str = boundaries.BEFORE
     times: str = ONCE
     struck: bool = False
-    last: boundaries.Boundary | None = None
+    last: typing.Optional[boundaries.Boundary] = None
 
     def __call__(self, process, boundary, when):
         """Fail if it is the one, or like it and later."""
