@@ -44,3 +44,7 @@ class NoConductor(Exception):
 
 class NoPlacement(Exception):
     """Placement does not answer, or refuses."""
+
+
+class DatabaseDown(Exception):
+    """A database cannot be connected to; the text names it."""

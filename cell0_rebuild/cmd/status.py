@@ -19,6 +19,7 @@ set up the concurrency of this process.
 from __future__ import annotations
 
 import datetime
+import functools
 import sys
 import typing as ty
 
@@ -29,6 +30,21 @@ from cell0_rebuild import activation
 from cell0_rebuild.cmd import manage
 from cell0_rebuild import exceptions
 from cell0_rebuild import releases
+
+
+def _warning_of_databases(
+    check: ty.Callable[[Checks], upgradecheck.Result]
+) -> ty.Callable[[Checks], upgradecheck.Result]:
+    """Let a database that cannot be asked end this check, not all."""
+    @functools.wraps(check)
+    def run(checks: Checks) -> upgradecheck.Result:
+        from oslo_db import exception as db_exc
+        try:
+            return check(checks)
+        except db_exc.DBError as error:
+            return _warning(
+                f'A database cannot be asked: {type(error).__name__}: {error}')
+    return run
 
 
 class Checks(upgradecheck.UpgradeCommands):
@@ -82,6 +98,7 @@ class Checks(upgradecheck.UpgradeCommands):
             f'No nova-conductor with cell0-rebuild answers: {problem}. Until '
             f'one does, every rebuild from cell0 is refused.')
 
+    @_warning_of_databases
     def check_stuck(self) -> upgradecheck.Result:
         """Tell whether a crash has left servers behind."""
         from oslo_utils import timeutils
@@ -101,6 +118,7 @@ class Checks(upgradecheck.UpgradeCommands):
         problems += run.warnings
         return _warning(' '.join(problems)) if problems else _success()
 
+    @_warning_of_databases
     def check_unknown(self) -> upgradecheck.Result:
         """Count the servers that can never be rebuilt."""
         from nova import context

@@ -88,7 +88,8 @@ class Search:
         for cell in self._cells:
             yield f'Cell {cell.identity}', self._found(
                 _hostless, cell, self._before)
-        yield cell0, self._abandoned()
+        if api not in self._problems:
+            yield cell0, self._abandoned()
 
     def _found(
         self, read: ty.Callable[..., _Page], cell: ty.Any, *args: ty.Any

@@ -135,6 +135,10 @@ class Recovery:
         try:
             with statements.hidden_values():
                 found = self._finder.look(uuid)
+        except exceptions.DatabaseDown as error:
+            LOG.error('The server cannot be looked at. %s', error,
+                      instance_uuid=uuid)
+            return Result(uuid, 'unknown', 'none', str(error))
         except Exception as error:
             LOG.exception('The server cannot be looked at.',
                           instance_uuid=uuid)

@@ -54,11 +54,14 @@ from nova import objects
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild import objects as our_objects
+
+_Found = ty.TypeVar('_Found')
 
 
 class State(enum.Enum):
@@ -108,7 +111,7 @@ class Finder:
         self._context = context
         self._before = before
         self._has_resources = has_resources
-        self._down: dict[int, Exception] = {}
+        self._down: dict[str, str] = {}
         self._home = cells.cell0(context)
         self._cells = [
             cell for cell in objects.CellMappingList.get_all(context)
@@ -130,18 +133,22 @@ class Finder:
         self, uuid: str
     ) -> tuple[switch.Place | None, real_cell.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
-        return (switch.place(self._context, uuid),
+        return (self._ask('The API database', switch.place, uuid),
                 self._row(uuid, self._home))
 
     def _row(self, uuid: str, cell: ty.Any) -> real_cell.Row | None:
+        return self._ask(f'Cell {cell.identity}', real_cell.find, uuid, cell)
+
+    def _ask(
+        self, database: str, read: ty.Callable[..., _Found], *args: ty.Any
+    ) -> _Found:
         # Each try to connect can take minutes, and there may be many servers.
-        if cell.id in self._down:
-            raise self._down[cell.id]
-        try:
-            return real_cell.find(self._context, uuid, cell)
-        except db_exc.DBConnectionError as error:
-            self._down[cell.id] = error
-            raise
+        if database not in self._down:
+            try:
+                return read(self._context, *args)
+            except db_exc.DBConnectionError as error:
+                self._down[database] = f'{type(error).__name__}: {error}'
+        raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
     def _look(
         self, uuid: str, place: switch.Place | None,

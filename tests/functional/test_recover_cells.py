@@ -14,8 +14,10 @@
 
 import contextlib
 import io
+import re
 
 from oslo_db import exception as db_exc
+from oslo_upgradecheck import upgradecheck
 import sqlalchemy as sa
 
 from cell0_rebuild.cmd import status
@@ -40,14 +42,14 @@ class TwoCellsTest(recovering.RecoverTestCase):
         self._start_compute('host2', cell_name='cell2')
 
     @contextlib.contextmanager
-    def second_cell_down(self):
+    def down(self, database='cell2'):
         """Have a database that takes no transaction; return who has tried."""
         tries = []
 
         def be_down(connection):
             tries.append(connection)
             raise db_exc.DBConnectionError(Exception('down'))
-        engine = databases.engines()['cell2']
+        engine = databases.engines()[database]
         sa.event.listen(engine, 'begin', be_down)
         try:
             yield tries
@@ -82,7 +84,7 @@ class TwoCellsTest(recovering.RecoverTestCase):
     def test_a_cell_that_is_down_cut_the_output_of_recover_short(self):
         self.rebuild(self.server)
         before = databases.dump()
-        with self.second_cell_down():
+        with self.down():
             code, found, said = self.recover()
         self.assertEqual(1, code)
         self.assertEqual('unknown', found[self.server['id']]['state'])
@@ -96,9 +98,12 @@ class TwoCellsTest(recovering.RecoverTestCase):
         self.disable_host()
         for server in (self.server, self.bury(), self.bury()):
             self.rebuild(server)
-        with self.second_cell_down() as tries:
+        with self.down() as tries:
             found = self.recover()[1]
         self.assertEqual(3, len(found))
+        for finding in found.values():
+            self.assertIn(
+                '(cell2): DBConnectionError: down', finding['result'])
         # One looks for servers, one looks at them.
         self.assertEqual(2, len(tries))
 
@@ -111,8 +116,28 @@ class TwoCellsTest(recovering.RecoverTestCase):
         self._wait_for_assert(lambda: self.assertEqual(
             [False], databases.hidden(self.server['id'])))
         self.assertIsNone(status.Checks().check_stuck().details)
-        with self.second_cell_down():
+        with self.down():
             details = status.Checks().check_stuck().details
         self.assertIn('1 servers could not be looked at.', details)
         self.assertIn('(cell2): DBConnectionError', details)
         self.assertNotIn('interrupted', details)
+
+    def test_a_cell_that_is_down_filled_the_log_with_tracebacks(self):
+        self.disable_host()
+        for server in (self.server, self.bury(), self.bury()):
+            self.rebuild(server)
+        before = len(self.stdlog.logger.output)
+        with self.down():
+            self.recover()
+        logged = self.stdlog.logger.output[before:]
+        self.assertEqual(3, logged.count('The server cannot be looked at.'))
+        self.assertEqual(
+            ['Cell'], re.findall(r'ERROR .*\] (\w+) .*\nTraceback', logged))
+
+    def test_cell0_that_is_down_ended_all_checks(self):
+        with self.down('cell0'):
+            for check in (status.Checks().check_stuck,
+                          status.Checks().check_unknown):
+                result = check()
+                self.assertEqual(upgradecheck.Code.WARNING, result.code)
+                self.assertIn('DBConnectionError: down', result.details)

@@ -52,8 +52,10 @@ class StatusTest(base.CloudTestCase):
     def test_with_a_microversion_that_nova_has_not_it_fails_with_2(self):
         self.check(2, '9.9', {'cell0_rebuild': {'api_microversion': '9.9'}})
 
-    def test_without_a_database_it_ends_with_255(self):
-        self.check(255, 'DBConnectionError', _no_database())
+    def test_without_a_database_it_ends_all_checks_and_warns_with_1(self):
+        self.cloud.conductors(enabled=['one'])
+        self.check(
+            1, 'A database cannot be asked: DBConnectionError', _no_database())
 
 
 @ddt.ddt
