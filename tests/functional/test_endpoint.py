@@ -76,7 +76,7 @@ class StopTest(base.FunctionalTestCase):
     def test_a_conductor_stops_also_if_its_rebuilds_do_not(self):
         [conductor] = self.conductors
         executor = vars(conductor)['_cell0_rebuild_server']._executor
-        self.addCleanup(executor.shutdown)
+        self.addCleanup(executor.shutdown, wait=True)
         self.useFixture(fixtures.MonkeyPatch(
             f'{type(executor).__module__}.{type(executor).__name__}.shutdown',
             self._fail))
