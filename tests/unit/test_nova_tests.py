@@ -83,6 +83,8 @@ class NovaTestsTest(testtools.TestCase):
         self.assertGreaterEqual(len(with_us), at_least)
         others = sorted(set(with_us) - passed(with_us))
         # Few or none: they are run once more, as they are in Nova.
-        without_us = run('stock', *others) if others else {}
+        suspects = sorted(passed(run('stock', *others))) if others else []
+        # Under load some fail at times, with us or not.
+        again = run(mode, *suspects) if suspects else {}
         self.assertEqual(
-            {}, {name: with_us[name] for name in passed(without_us)})
+            [], [again[name] for name in suspects if again[name] != 'passed'])
