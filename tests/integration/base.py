@@ -97,10 +97,20 @@ class Actions:
 
     def wait_for(self, status, *servers):
         """Wait until servers have a status."""
-        processes.poll(
-            lambda: {status} == {
-                self.api.server(server)['status'] for server in servers},
-            f'that servers {servers} became {status}')
+        def are():
+            return {status} == {
+                self.api.server(server)['status'] for server in servers}
+
+        try:
+            # A call that is lost with a conductor is given up after 60 s.
+            processes.poll(are, f'that servers became {status}', 150)
+        except processes.ProcessError as error:
+            found = ', '.join(map(self._told, servers))
+            raise processes.ProcessError(f'{error}: {found}') from None
+
+    def _told(self, server_id):
+        server = self.api.server(server_id)
+        return f'{server_id} is {server["status"]} {server.get("fault", "")}'
 
     def history(self, server_id):
         """Return the actions of a server and the results of their events.

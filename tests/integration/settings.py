@@ -103,6 +103,9 @@ class Settings:
                 'compute_driver': 'fake.MediumFakeDriver',
                 # A database that nobody writes to must not change.
                 'periodic_enable': 'false',
+                # A report of a compute that is lost with a conductor keeps it
+                # from the next for a minute, which is the default of this.
+                'service_down_time': '600',
             },
             'placement': {
                 'auth_type': 'admin_token', 'token': _TOKEN,

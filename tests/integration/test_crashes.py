@@ -81,7 +81,6 @@ class StoppedConductorTest(CrashTestCase):
         self.do.rebuild(later)
         self.do.wait_for('ACTIVE', later)
 
-
     def assert_handed_over(self, server):
         """Check that the conductor has nothing more to do for a server.
 
