@@ -18,6 +18,7 @@ import sys
 import unittest
 
 from nova.api.openstack import api_version_request
+from nova.api.openstack.compute.schemas import servers
 from nova import exception
 
 from cell0_rebuild import signatures
@@ -82,6 +83,9 @@ LACKS = {
         'lets no other thread run',
     'secret_security':
         'Nova 26 to 32 make every secret of a virtual TPM as the user',
+    'valid_group_hint':
+        'Nova 31 and 32 answer a rebuild with a list of groups and forbid '
+        'themselves that',
     'threads':
         'the conductor of Nova 26 to 32 runs under eventlet only',
 }
@@ -105,6 +109,8 @@ _FOUND = {
     'secret_security': lambda: signatures.read(
         'nova.virt.hardware', 'get_tpm_secret_security_constraint')
         is not None,
+    'valid_group_hint': lambda: not offers('2.100') or (
+        servers._hints['properties']['group'].get('type') != 'string'),
     'threads': lambda: 'backend' in (signatures.read(
         'nova.monkey_patch', 'patch') or ''),
 }
