@@ -15,6 +15,11 @@
 from __future__ import annotations
 
 
+def text(error: Exception) -> str:
+    """Return the kind of an error and what it says, for people to read."""
+    return f'{type(error).__name__}: {error}'
+
+
 class PatchMismatch(Exception):
     """Nova is not what the package was tested with; nothing was patched."""
 

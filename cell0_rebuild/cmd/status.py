@@ -43,7 +43,7 @@ def _warning_of_databases(
             return check(checks)
         except db_exc.DBError as error:
             return _warning(
-                f'A database cannot be asked: {type(error).__name__}: {error}')
+                f'A database cannot be asked: {exceptions.text(error)}')
     return run
 
 

@@ -123,7 +123,7 @@ class Volume:
             ) from error
         except Exception as error:
             raise self._failed(
-                f'{type(error).__name__}: {error}. When the volume is '
+                f'{exceptions.text(error)}. When the volume is '
                 f'"reserved", rebuild the server again with an image'
             ) from error
         self._check(volume)

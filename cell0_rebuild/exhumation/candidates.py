@@ -31,6 +31,7 @@ from nova import objects
 from oslo_log import log as logging
 import sqlalchemy as sa
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild import objects as our_objects
@@ -75,19 +76,18 @@ class Search:
                 yield from search
             except Exception as error:
                 LOG.exception('%s cannot be searched.', where)
-                self._problems[where] = f'{type(error).__name__}: {error}'
+                self._problems[where] = exceptions.text(error)
 
     def _searches(
         self
     ) -> collections.abc.Iterator[tuple[str, collections.abc.Iterator[str]]]:
-        api, cell0 = 'The API database', f'Cell {self._home.identity}'
+        api, cell0 = cells.API, cells.name(self._home)
         yield api, self._found(_build_requests, None, self._before)
         yield cell0, self._found(_hidden, self._home, self._before)
         yield api, self._found(_kept, None, self._before, self._home.id)
         yield cell0, self._found(_attempted, self._home, self._before)
         for cell in self._cells:
-            yield f'Cell {cell.identity}', self._found(
-                _hostless, cell, self._before)
+            yield cells.name(cell), self._found(_hostless, cell, self._before)
         if api not in self._problems:
             yield cell0, self._abandoned()
 

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Contexts for the databases of the cells."""
+"""The databases of the cells: their names, and contexts for them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ import typing as ty
 
 from nova import context as nova_context
 from nova import objects
+
+# What people are told about the API database.
+API = 'The API database'
+
+
+def name(cell: ty.Any) -> str:
+    """Return what people are told about the database of a cell."""
+    return f'Cell {cell.identity}'
 
 
 def cell0(context: ty.Any) -> ty.Any:

@@ -142,7 +142,7 @@ class Recovery:
         except Exception as error:
             LOG.exception('The server cannot be looked at.',
                           instance_uuid=uuid)
-            return Result(uuid, 'unknown', 'none', _text(error))
+            return Result(uuid, 'unknown', 'none', exceptions.text(error))
         if found is None:
             return None
         problem, state = None, found.state
@@ -157,7 +157,7 @@ class Recovery:
             except Exception as error:
                 LOG.exception('The server could not be recovered.',
                               instance_uuid=uuid)
-                problem = _text(error)
+                problem = exceptions.text(error)
         return Result(uuid, state.value, _ACTIONS[state], problem)
 
     def _mend(self, found: stuck.Stuck) -> stuck.State:
@@ -307,7 +307,3 @@ def _recorder(uuid: str) -> ty.Callable[[ty.Any], None]:
             want_result=False)
         compute_utils.add_instance_fault_from_exc(cctxt, instance, error)
     return record
-
-
-def _text(error: Exception) -> str:
-    return f'{type(error).__name__}: {error}'

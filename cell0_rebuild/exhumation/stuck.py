@@ -133,11 +133,11 @@ class Finder:
         self, uuid: str
     ) -> tuple[switch.Place | None, real_cell.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
-        return (self._ask('The API database', switch.place, uuid),
+        return (self._ask(cells.API, switch.place, uuid),
                 self._row(uuid, self._home))
 
     def _row(self, uuid: str, cell: ty.Any) -> real_cell.Row | None:
-        return self._ask(f'Cell {cell.identity}', real_cell.find, uuid, cell)
+        return self._ask(cells.name(cell), real_cell.find, uuid, cell)
 
     def _ask(
         self, database: str, read: ty.Callable[..., _Found], *args: ty.Any
@@ -147,7 +147,7 @@ class Finder:
             try:
                 return read(self._context, *args)
             except db_exc.DBConnectionError as error:
-                self._down[database] = f'{type(error).__name__}: {error}'
+                self._down[database] = exceptions.text(error)
         raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
     def _look(
