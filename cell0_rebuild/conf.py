@@ -93,8 +93,8 @@ rebuilt, without them, only with ``drop``.
         ],
         help="""
 What nova-api and nova-conductor do when this Nova is not one that the package
-can patch. Either way nothing is patched and the log names the cause.
-nova-manage always goes on, with a warning.
+can patch. Either way nothing is patched, and the standard error output names
+the cause. nova-manage always goes on, with a warning.
 """),
     cfg.BoolOpt(
         'allow_untested_nova',
