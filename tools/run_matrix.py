@@ -13,13 +13,17 @@
 """Run the tests on every release of Nova that is supported, and on Debian's.
 
 Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [--show]
-                     [ROW ...]
+                     [--recorded] [ROW ...]
 
 A row is a release, in an environment of its own in .state/matrix; 26-debian
 is the one that Debian 12 ships, with all its own packages. What a row has run
 is kept with a stamp of what it was run on, and not run again until that
 changes or if a test failed: a matrix that was interrupted goes on where it
 was. --show runs nothing.
+
+--write-docs writes the tables, and beside the full one all results with their
+stamps. With --recorded these count as if they had been run here, so that
+several machines, or days, can share the rows.
 """
 
 import argparse
@@ -46,6 +50,7 @@ from tests import releases  # noqa: E402
 
 STATE = ROOT / '.state/matrix'
 DOCS = ROOT / 'doc/source/admin/compatibility-table.rst'
+RECORD = ROOT / 'doc/source/admin/compatibility.json'
 README = ROOT / 'README.rst'
 OUT = console.Console(soft_wrap=True)
 
@@ -222,6 +227,23 @@ def _were_run(row):
     return [*first, *sorted(names.difference(first))]
 
 
+def record():
+    """Write all results that there are into the documentation."""
+    found = {path.stem: json.loads(path.read_text())
+             for path in STATE.glob('*.json')}
+    RECORD.write_text(json.dumps(found, indent=2, sort_keys=True) + '\n')
+    OUT.print(f'written: {RECORD.relative_to(ROOT)}')
+
+
+def take_recorded():
+    """Have the results of the documentation where there are none."""
+    STATE.mkdir(parents=True, exist_ok=True)
+    for name, found in json.loads(RECORD.read_text()).items():
+        path = STATE / f'{name}.json'
+        if not path.exists():
+            path.write_text(json.dumps(found))
+
+
 def jobs():
     """Return how many rows fit into the memory and the processors."""
     memory = os.sysconf('SC_AVPHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
@@ -255,18 +277,23 @@ def main():
     parser.add_argument('--jobs', type=int, default=jobs())
     parser.add_argument('--write-docs', action='store_true')
     parser.add_argument('--show', action='store_true', help='run nothing')
+    parser.add_argument('--recorded', action='store_true',
+                        help='count what the documentation has, too')
     parser.add_argument('rows', nargs='*', metavar='ROW')
     options = parser.parse_args()
     if unknown := set(options.rows) - set(ROWS):
         parser.error(f'no such row: {", ".join(sorted(unknown))}; there are '
                      f'{", ".join(ROWS)}')
     rows = options.rows or list(ROWS)
+    if options.recorded:
+        take_recorded()
     if not options.show:
         run_all(rows, options.suites, options.jobs)
     found = table()
     tables.show(OUT, HEADER, found)
     if options.write_docs:
         tables.write(OUT, DOCS, 'tools/run_matrix.py', HEADER, found)
+        record()
         tables.write_between(
             OUT, README, 'tools/run_matrix.py', IN_SHORT, in_short())
     green = all(is_green(row, suite) for row in rows
