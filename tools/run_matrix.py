@@ -82,6 +82,7 @@ MEMORY_OF_A_ROW = 6 * 2**30
 COUNTS = re.compile(
     r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
 _printing = threading.Lock()
+_recorded = {}
 
 
 def suites_of(row):
@@ -109,10 +110,15 @@ def stamp(row, suite):
     return found.hexdigest()[:12]
 
 
+def kept():
+    """Return all results that there are; those from here come first."""
+    return {**_recorded, **{path.stem: json.loads(path.read_text())
+                            for path in STATE.glob('*.json')}}
+
+
 def result(row, suite):
     """Return the result of a suite that was run on a row, or None."""
-    path = STATE / f'{row}-{suite}.json'
-    return json.loads(path.read_text()) if path.exists() else None
+    return kept().get(f'{row}-{suite}')
 
 
 def is_present(row, suite):
@@ -219,8 +225,8 @@ def _name(row):
 
 
 def _were_run(row):
-    names = {path.stem.removeprefix(f'{row}-')
-             for path in STATE.glob(f'{row}-*.json')}
+    names = {name.removeprefix(f'{row}-') for name in kept()
+             if name.startswith(f'{row}-')}
     # Others are of a row whose name begins like this one's.
     names = {name for name in names if name.isalpha()}
     first = [suite for suite in suites_of(row) if suite in names]
@@ -229,19 +235,13 @@ def _were_run(row):
 
 def record():
     """Write all results that there are into the documentation."""
-    found = {path.stem: json.loads(path.read_text())
-             for path in STATE.glob('*.json')}
-    RECORD.write_text(json.dumps(found, indent=2, sort_keys=True) + '\n')
+    RECORD.write_text(json.dumps(kept(), indent=2, sort_keys=True) + '\n')
     OUT.print(f'written: {RECORD.relative_to(ROOT)}')
 
 
 def take_recorded():
-    """Have the results of the documentation where there are none."""
-    STATE.mkdir(parents=True, exist_ok=True)
-    for name, found in json.loads(RECORD.read_text()).items():
-        path = STATE / f'{name}.json'
-        if not path.exists():
-            path.write_text(json.dumps(found))
+    """Count the results of the documentation, in this run only."""
+    _recorded.update(json.loads(RECORD.read_text()))
 
 
 def jobs():
