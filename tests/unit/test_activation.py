@@ -120,7 +120,10 @@ class CheckNovaTest(testtools.TestCase):
     def test_the_installed_nova_is_tested(self):
         activation.check_nova(configured())
 
-    @ddt.data('26.0.0.0rc1', '26.2.2', '30.0.0', '34.0.1.dev7', '34.2.1')
+    # 34.1.0.dev90 is how Nova's development branch calls itself until 35 has
+    # a release candidate.
+    @ddt.data('26.0.0.0rc1', '26.2.2', '30.0.0', '34.0.1.dev7', '34.2.1',
+              '34.1.0.dev90')
     def test_a_release_in_the_range_is_accepted(self, version):
         self.version(version)
         activation.check_nova(configured())
