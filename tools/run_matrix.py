@@ -22,9 +22,9 @@ changes or if a test failed: a matrix that was interrupted goes on where it
 was. --show runs nothing.
 
 --write-docs writes the tables, and beside the full one all results with their
-stamps, and leaves those there that were not run here. With --recorded they
-count as if they had been, so that several machines, or days, can share the
-rows.
+stamps. What is recorded there and was not run here stays, and counts in what
+is printed then. With --recorded it is not run again either, so that several
+machines, or days, can share the rows.
 """
 
 import argparse
@@ -57,7 +57,7 @@ OUT = console.Console(soft_wrap=True)
 
 DEBIAN = '26-debian'
 # It has all that any test needs: one that is skipped has lost its reason.
-NEWEST = '34'
+NEWEST = str(max(releases.DOCUMENTED))
 
 # The Python that a row runs on, by its name: the release of Nova and, where
 # there is more than one, what else tells it.
@@ -283,7 +283,7 @@ def main():
     parser.add_argument('--write-docs', action='store_true')
     parser.add_argument('--show', action='store_true', help='run nothing')
     parser.add_argument('--recorded', action='store_true',
-                        help='count what the documentation has, too')
+                        help='do not run again what the documentation has')
     parser.add_argument('rows', nargs='*', metavar='ROW')
     options = parser.parse_args()
     if unknown := set(options.rows) - set(ROWS):
