@@ -6,7 +6,7 @@ ARGS ?=
 
 .PHONY: system-packages help environment demo test unit functional eventlet \
 	faults races integration stress test-faults test-races matrix \
-	upgrade nova-tests tempest compare-tempest fuzz cover bench check docs \
+	upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
 	clean cloud-environment cloud cloud-down e2e
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test-faults  all of them, with a table of what became"
 	@echo "make races        a sample of the orders in which two requests meet"
 	@echo "make test-races   all of them, with a table of how they ended"
+	@echo "make mutants      small changes of the code that a test should notice"
 	@echo "make nova-tests   Nova's own functional tests with us and without"
 	@echo "make tempest      Tempest's tests of the feature, on OS_CLOUD"
 	@echo "make compare-tempest"
@@ -52,7 +53,7 @@ demo: environment
 test: environment
 	@tools/install_system_packages.sh
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
-		$(if $(COVER),tools/cover.sh,python tools/run_tests.py) \
+		python tools/run_tests.py \
 		unit functional eventlet faults few-races integration \
 		$(if $(ARGS),'$(ARGS)')
 
@@ -87,6 +88,9 @@ test-faults: environment system-packages
 
 test-races: environment
 	@$(VENV)/bin/python tools/run_races.py $(ARGS)
+
+mutants: environment
+	@$(VENV)/bin/python -W ignore tools/mutants $(ARGS)
 
 nova-tests: environment
 	@$(VENV)/bin/python tools/run_nova_tests.py $(ARGS)

@@ -1,0 +1,135 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Which tests a mutant meets, and what is said of it."""
+
+import contextlib
+import importlib.util
+import io
+import pathlib
+import sys
+import time
+
+import fixtures
+import testtools
+
+from tools import run_tests
+
+FOLDER = run_tests.ROOT / 'tools/mutants'
+CODE = """
+import os
+
+class Thing:
+    LIMIT = 7
+
+    def act(self):
+        try:
+            return os.getpid(
+                )
+        except OSError:
+            pass
+"""
+
+
+def load(name):
+    """Return a module of the folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(
+        f'mutants_{name}', FOLDER / f'{name}.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class MutantsTestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch('sys.path', [
+            str(FOLDER), str(FOLDER.parent), *sys.path]))
+        self.main, self.testing = load('__main__'), load('testing')
+
+
+class ReachTest(MutantsTestCase):
+
+    def test_a_line_is_known_by_its_function_and_its_statement(self):
+        keys = self.testing.keys_of(CODE)
+        self.assertEqual(('', 'LIMIT = 7'), (
+            keys[5][0].removeprefix('.Thing'), keys[5][1]))
+        for line in (9, 10):
+            self.assertEqual(('.Thing.act', 'return os.getpid('), keys[line])
+        self.assertEqual(('.Thing.act', 'except OSError:'), keys[11])
+
+    def test_a_line_above_changes_no_key(self):
+        keys = self.testing.keys_of(CODE)
+        later = self.testing.keys_of(f'import sys\n{CODE}')
+        self.assertEqual(keys[9], later[10])
+
+    def test_the_fastest_of_each_module_come_first(self):
+        self.assertEqual(
+            ['b.T.fast', 'a.T.medium', 'b.T.medium'], self.main.choice({
+                'a.T.slow': 9, 'a.T.medium': 2, 'b.T.fast': 1.5,
+                'b.T.medium': 3}, 3))
+
+    def test_quick_ones_are_all_run(self):
+        self.assertEqual(
+            ['a.T.first', 'a.T.second', 'a.T.third'], self.main.choice({
+                'a.T.first': 0.1, 'a.T.second': 0.2, 'a.T.third': 0.3,
+                'a.T.slow': 9}, 1))
+
+
+class EachTest(MutantsTestCase):
+
+    def test_what_takes_too_long_is_ended(self):
+        ended = {name: code for name, _, code in self.testing.each([
+            ('good', lambda: 0, 60), ('bad', lambda: 1, 60),
+            ('endless', lambda: time.sleep(600), 1)], 3)}
+        self.assertEqual(0, ended['good'])
+        self.assertNotIn(ended['bad'], (0, None))
+        self.assertIsNone(ended['endless'])
+
+
+class ReportTest(MutantsTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.source = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (self.source / 'tools/mutants').mkdir(parents=True)
+        (self.source / 'a.py').write_text('a = 1\n')
+        self.explain([])
+        self.mutant = {'path': 'a.py', 'line': 1, 'change': 'Number',
+                       'code': 'a = 2\n'}
+
+    def explain(self, entries):
+        (self.source / 'tools/mutants/explained.yaml').write_text(
+            repr(entries))
+
+    def report(self, *outcomes):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            code = self.main.report(
+                self.source, [self.mutant] * len(outcomes),
+                [(self.mutant, outcome, '') for outcome in outcomes])
+        return code, out.getvalue().splitlines()[-1]
+
+    def test_a_survivor_makes_the_run_fail(self):
+        self.assertEqual(
+            (1, '2 of 2 mutants: 1 killed, 0 explained, 1 survived'),
+            self.report('killed', 'survived'))
+
+    def test_an_explained_survivor_does_not(self):
+        self.explain([{'file': 'a.py', 'was': 'a = 1', 'becomes': 'a = 2',
+                       'because': 'nobody reads it'}])
+        self.assertEqual(
+            (0, '1 of 1 mutants: 0 killed, 1 explained, 0 survived'),
+            self.report('survived'))
+
+    def test_a_run_without_any_has_shown_nothing(self):
+        self.assertEqual(1, self.report()[0])
