@@ -13,6 +13,7 @@
 """Run the named suites under stestr, with a progress display and a summary.
 
 Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
+       run_tests.py SUITE [SUITE ...] OPTION ... [PATTERN]
 
 A suite is a folder of tests/, or "eventlet" or "threads": the main functional
 tests in Nova's other concurrency mode. "processes" are the integration tests
@@ -21,10 +22,12 @@ say most in least time, for a release of Nova that CI does not run all of
 them on. "faults" runs a sample of the faults that
 tools/run_faults.py runs all of, "races" one of the orders that
 tools/run_races.py runs all of, and "few-races" one of a few pairs. PATTERN
-selects tests by regular expression.
+selects tests by regular expression. With options of "stestr run", like
+"--failing" or "--serial", stestr shows its own display.
 """
 
 import dataclasses
+import itertools
 import os
 import pathlib
 import subprocess
@@ -34,14 +37,16 @@ import time
 
 from rich import console
 from rich import progress
+from stestr.commands import run as command_run
 import subunit
 import testtools
 
 from cell0_rebuild import signatures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Where stestr keeps what it knows of former runs, from ROOT.
-STATE = os.environ.get('CELL0_REBUILD_STATE', '.state')
+# Where stestr keeps the results of each suite, from ROOT. Without it, it is
+# where stestr looks by itself: "stestr last" shows the suite that ran last.
+STATE = os.environ.get('CELL0_REBUILD_STATE')
 OUT = console.Console(soft_wrap=True)
 COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
@@ -57,12 +62,12 @@ SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
                     {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
            # Each death of a real process takes seconds.
-           'faults': ('faults', 'faults.test_(crashes|errors)', {}),
+           'faults': ('faults', r'faults\.test_(?!kill)', {}),
            'few-races': ('races',
                          r'test_(turns|verdicts)|\.test_(a_|what_its)',
                          {'CELL0_REBUILD_RACES_SAMPLE': '2',
                           'CELL0_REBUILD_RACES_ONLY':
-                              '^rebuild . (delete|rename|recover)$'})}
+                              '^rebuild . (delete|update|recover)$'})}
 
 # Those that start services are on their own.
 SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
@@ -140,10 +145,7 @@ def traceback_of(test):
 
 def listed(suite, pattern):
     """Return the names of the tests of a suite."""
-    results = ROOT / STATE / suite
-    if not (results / '.stestr').exists():
-        results.mkdir(parents=True, exist_ok=True)
-        subprocess.run(stestr('init', suite, ''), cwd=ROOT, check=True)
+    prepare(suite)
     found = subprocess.run(
         stestr('list', suite, pattern), cwd=ROOT, env=environment(suite),
         capture_output=True, text=True, check=False)
@@ -154,16 +156,31 @@ def listed(suite, pattern):
             if line.startswith(('tests.', 'nova.tests.'))]
 
 
+def results_of(suite):
+    """Return the folder with the results of a suite, from ROOT."""
+    return f'{STATE}/{suite}' if STATE else '.'
+
+
+def prepare(suite):
+    """Make the repository of results."""
+    results = ROOT / results_of(suite)
+    if not (results / '.stestr').exists():
+        results.mkdir(parents=True, exist_ok=True)
+        subprocess.run(stestr('init', suite, ''), cwd=ROOT, check=True)
+
+
 def stestr(command, suite, pattern, *options):
     """Return the command line of stestr for a suite."""
-    folder = suite
-    if suite in SPECIAL:
-        folder, chosen, _ = SPECIAL[suite]
-        pattern = pattern or chosen
+    folder = SPECIAL[suite][0] if suite in SPECIAL else suite
     return [str(pathlib.Path(sys.executable).parent / 'stestr'),
             '--test-path', f'./tests/{folder}', '--top-dir', '.',
-            '--repo-url', f'{STATE}/{suite}', command, *options,
+            '--repo-url', results_of(suite), command, *options,
             *([pattern] if pattern and command != 'init' else [])]
+
+
+def chosen(suite):
+    """Return the pattern of a suite that is a part of a folder."""
+    return SPECIAL[suite][1] if suite in SPECIAL else ''
 
 
 def environment(suite):
@@ -187,26 +204,34 @@ def environment(suite):
 
 def run(suite, pattern, bar):
     """Run one suite and return its counts."""
-    options = ['--subunit']
-    if suite in SERIAL:
-        options.append('--serial')
-    else:
-        # A quarter of a test is waiting for something to happen.
-        options += ['--concurrency', str((os.cpu_count() or 1) + 1)]
-    if suite in SEEDS:
-        name, decided = SEEDS[suite]
-        seed = os.environ.setdefault(name, '1')
-        OUT.print(f'{suite}: {decided} is chance; {name}={seed}')
+    seed(suite)
     report = Report(suite, len(listed(suite, pattern)), bar)
-    follow(suite, stestr('run', suite, pattern, *options), report)
+    follow(suite, stestr('run', suite, pattern, '--subunit',
+                         *workers(suite)), report)
     return report.counts
 
 
-def follow(suite, command, report, folder=ROOT):
+def workers(suite):
+    """Return the options that tell how many tests run at a time."""
+    if suite in SERIAL:
+        return ['--serial']
+    # A quarter of a test is waiting for something to happen.
+    return ['--concurrency', str((os.cpu_count() or 1) + 1)]
+
+
+def seed(suite):
+    """Tell what chance decides."""
+    if suite in SEEDS:
+        name, decided = SEEDS[suite]
+        value = os.environ.setdefault(name, '1')
+        OUT.print(f'{suite}: {decided} is chance; {name}={value}')
+
+
+def follow(suite, command, report, folder=None):
     """Run a command of stestr and report each test as it ends."""
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment(suite),
+            command, cwd=folder or ROOT, env=environment(suite),
             stdout=subprocess.PIPE, stderr=errors)
         result = testtools.StreamToDict(report)
         result.startTestRun()
@@ -220,18 +245,41 @@ def follow(suite, command, report, folder=ROOT):
             report.counts.failed += 1
 
 
+def is_suite(name):
+    """Tell whether an argument is the name of a suite."""
+    return name in SPECIAL or (ROOT / 'tests' / name).is_dir()
+
+
+def hand_on(suite, arguments):
+    """Run one suite as "stestr run" does with these arguments.
+
+    :returns: its exit code.
+    """
+    options = command_run.Run(None, None).get_parser(
+        'stestr run').parse_args(arguments)
+    seed(suite)
+    prepare(suite)
+    # An option that is given again later is the one that counts.
+    command = stestr('run', suite, '' if options.filters else chosen(suite),
+                     *workers(suite), *arguments)
+    return subprocess.run(
+        command, cwd=ROOT, env=environment(suite), check=False).returncode
+
+
 def main(arguments):
     """Run the suites and return the exit code."""
-    suites = [name for name in arguments
-              if name in SPECIAL or (ROOT / 'tests' / name).is_dir()]
-    patterns = [name for name in arguments if name not in suites]
+    suites = list(itertools.takewhile(is_suite, arguments))
+    patterns = arguments[len(suites):]
+    if any(argument.startswith('-') for argument in patterns):
+        return max(
+            (hand_on(suite, patterns) for suite in suites), default=1)
     total = Counts()
     began = time.monotonic()
     rows = []
     with progress.Progress(*COLUMNS, console=OUT) as bar:
         for suite in suites:
             start = time.monotonic()
-            counts = run(suite, '|'.join(patterns), bar)
+            counts = run(suite, '|'.join(patterns) or chosen(suite), bar)
             rows.append((suite, counts, time.monotonic() - start))
             total += counts
     for suite, counts, seconds in rows:

@@ -12,6 +12,8 @@
 
 """What the runner of the tests starts them with."""
 
+import pathlib
+import subprocess
 import sys
 
 import ddt
@@ -39,3 +41,77 @@ class WorkersTest(testtools.TestCase):
         self.useFixture(fixtures.EnvironmentVariable('PYTHON', 'python3.9'))
         self.assertEqual(
             sys.executable, run_tests.environment('unit')['PYTHON'])
+
+
+TESTS = """
+import os
+import unittest
+
+
+class MineTest(unittest.TestCase):
+
+    def test_good(self):
+        pass
+
+    def test_bad(self):
+        self.assertTrue(os.path.exists('mended'))
+"""
+BAD, GOOD = (f'tests.{{}}.test_mine.MineTest.test_{name}'
+             for name in ('bad', 'good'))
+
+
+class OptionsTest(testtools.TestCase):
+    """What follows "--" in a command of tox, in a project of two suites."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for suite in ('unit', 'functional'):
+            folder = self.root / 'tests' / suite
+            folder.mkdir(parents=True)
+            (folder / '__init__.py').touch()
+            (folder / 'test_mine.py').write_text(TESTS)
+        (self.root / 'tests/__init__.py').touch()
+        (self.root / '.stestr.conf').write_text(
+            (run_tests.ROOT / '.stestr.conf').read_text())
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_tests.ROOT', self.root))
+        self.useFixture(fixtures.MonkeyPatch('tools.run_tests.STATE', None))
+
+    def last(self):
+        """Return how "stestr last", typed in the root, says tests ended."""
+        command = [str(pathlib.Path(sys.executable).parent / 'stestr'),
+                   'last', '--force-subunit-trace']
+        shown = subprocess.run(command, cwd=self.root, check=False, text=True,
+                               stdout=subprocess.PIPE).stdout
+        return {words[1]: words[-1] for words in map(
+            str.split, shown.splitlines()) if '...' in words}
+
+    def test_the_results_are_where_stestr_looks(self):
+        for suite in ('unit', 'functional'):
+            self.assertEqual(1, run_tests.main([suite]))
+            self.assertEqual({BAD.format(suite): 'FAILED',
+                              GOOD.format(suite): 'ok'}, self.last())
+
+    def test_failing_runs_what_failed(self):
+        run_tests.main(['unit'])
+        self.assertEqual(1, run_tests.main(['unit', '--failing']))
+        self.assertEqual({BAD.format('unit'): 'FAILED'}, self.last())
+        (self.root / 'mended').touch()
+        self.assertEqual(0, run_tests.main(['unit', '--failing']))
+        self.assertEqual({BAD.format('unit'): 'ok'}, self.last())
+
+    def test_an_expression_selects_beside_an_option_that_has_a_value(self):
+        self.assertEqual(
+            0, run_tests.main(['unit', '--concurrency', '1', 'good']))
+        self.assertEqual({GOOD.format('unit'): 'ok'}, self.last())
+
+    def test_serial_is_for_each_suite(self):
+        self.assertEqual(
+            1, run_tests.main(['unit', 'functional', '--serial', 'good|bad']))
+        self.assertEqual({'FAILED', 'ok'}, set(self.last().values()))
+
+    def test_what_stestr_does_not_know_is_refused(self):
+        error = self.assertRaises(
+            SystemExit, run_tests.main, ['unit', '--faling'])
+        self.assertEqual(2, error.code)
