@@ -22,14 +22,35 @@ would bury the servers of all of them.
 from __future__ import annotations
 
 import json
+import time
 import typing as ty
 
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import exceptions
 
-# Somebody else may change the same resource provider at the same time.
+# Somebody else may change the same resource provider at the same time, and
+# what stands in front of Placement may not reach it for a moment.
 ATTEMPTS = 10
+PASSING = (502, 503)
+PAUSE = 1
+
+
+def insist(call: ty.Any, *args: ty.Any, **kwargs: ty.Any) -> ty.Any:
+    """Call a service, again if it could not be reached; return the answer.
+
+    :param call: may be done twice, for the first one may have got there.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return call(*args, **kwargs)
+        # The page of a proxy is not of a type that Tempest expects.
+        except (exceptions.UnexpectedContentType,
+                exceptions.UnexpectedResponseCode) as error:
+            if error.resp.status not in PASSING:
+                raise
+            time.sleep(PAUSE)
+    return call(*args, **kwargs)
 
 
 class Capacity:
@@ -48,14 +69,20 @@ class Capacity:
         name = data_utils.rand_name('cell0_rebuild', prefix='CUSTOM')
         self.trait = name.upper().replace('-', '_')
 
+    def make_trait(self) -> None:
+        """Make the trait, which no host has yet."""
+        self._add_cleanup(insist, test_utils.call_and_ignore_notfound_exc,
+                          self._placement.delete_trait, self.trait)
+        # That of Tempest sends a body that Placement does not read, and a
+        # proxy that has more to write than is read answers 502.
+        insist(self._placement.put, f'/traits/{self.trait}', None)
+
     def make_flavor(self, like: str) -> str:
         """Return the ID of a flavor for which no host has capacity.
 
         :param like: the ID of a flavor that is of the same size.
         """
-        self._placement.create_trait(self.trait)
-        self._add_cleanup(test_utils.call_and_ignore_notfound_exc,
-                          self._placement.delete_trait, self.trait)
+        self.make_trait()
         size = self._flavors.show_flavor(like)['flavor']
         flavor: str = self._flavors.create_flavor(
             name=data_utils.rand_name('cell0_rebuild'), ram=size['ram'],
@@ -82,10 +109,12 @@ class Capacity:
 
     def _change(self, provider: str, more: set[str], less: set[str]) -> None:
         for last in (*[False] * (ATTEMPTS - 1), True):
-            now = self._providers.list_resource_provider_traits(provider)
+            now = insist(
+                self._providers.list_resource_provider_traits, provider)
             try:
-                self._providers.update_resource_provider_traits(
-                    provider, traits=sorted({*now['traits'], *more} - less),
+                insist(
+                    self._providers.update_resource_provider_traits, provider,
+                    traits=sorted({*now['traits'], *more} - less),
                     resource_provider_generation=now[
                         'resource_provider_generation'])
             except exceptions.Conflict:

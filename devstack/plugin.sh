@@ -3,6 +3,8 @@
 #
 # What it needs is in devstack/settings and, of DevStack, in lib/nova.
 
+CELL0_REBUILD_COMMANDS="cell0-rebuild-manage cell0-rebuild-status"
+
 # The environment that Nova is installed in; nothing if it is the system.
 function _cell0_rebuild_venv {
     if [[ $USE_VENV == True ]]; then
@@ -20,8 +22,13 @@ function _cell0_rebuild_files {
 }
 
 function install_cell0_rebuild {
-    PIP_VIRTUAL_ENV=$(_cell0_rebuild_venv) \
-        setup_package "$CELL0_REBUILD_DIR" -e
+    local venv command
+    venv=$(_cell0_rebuild_venv)
+    PIP_VIRTUAL_ENV=$venv setup_package "$CELL0_REBUILD_DIR" -e
+    # Where DevStack links nova-manage to.
+    for command in ${venv:+$CELL0_REBUILD_COMMANDS}; do
+        sudo ln -sf "$venv/bin/$command" /usr/local/bin
+    done
 }
 
 function configure_cell0_rebuild {
@@ -88,7 +95,12 @@ function _cell0_rebuild_forget {
 }
 
 function uninstall_cell0_rebuild {
-    PIP_VIRTUAL_ENV=$(_cell0_rebuild_venv) pip_uninstall cell0-rebuild
+    local venv command
+    venv=$(_cell0_rebuild_venv)
+    PIP_VIRTUAL_ENV=$venv pip_uninstall cell0-rebuild
+    for command in ${venv:+$CELL0_REBUILD_COMMANDS}; do
+        sudo rm -f "/usr/local/bin/$command"
+    done
 }
 
 # A host of nova-compute alone, or of a cell, needs nothing.

@@ -73,16 +73,20 @@ class BuriedServerTest(test.BaseTestCase):
         self.capacity = capacity.Capacity(self.os_admin, self.addCleanup)
         self.flavor = self.capacity.make_flavor(CONF.compute.flavor_ref)
 
-    def bury(self, **asked):
-        """Create a server that finds no host; return it."""
-        asked = {'name': data_utils.rand_name('buried'),
+    def create(self, **asked):
+        """Create a server, wait until it is settled, return it."""
+        asked = {'name': data_utils.rand_name('server'),
                  'flavorRef': self.flavor,
                  'imageRef': CONF.compute.image_ref, **asked}
         asked = fixed_network.set_networks_kwarg(
             self.get_tenant_network(), asked)
         server = self.servers.create_server(**asked)['server']['id']
         self.addCleanup(self.delete, server)
-        buried = self.wait_until_settled(server)
+        return self.wait_until_settled(server)
+
+    def bury(self, **asked):
+        """Create a server that finds no host; return it."""
+        buried = self.create(**asked)
         self.assertEqual('ERROR', buried['status'])
         self.assertIn('No valid host', buried['fault']['message'])
         return buried

@@ -42,6 +42,10 @@ function pip_uninstall {
     _record "pip_uninstall $* from ${PIP_VIRTUAL_ENV:-the system}"
 }
 
+function sudo {
+    _record "sudo $*"
+}
+
 function die {
     _record "die"
     exit 1

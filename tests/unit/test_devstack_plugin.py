@@ -12,6 +12,7 @@
 
 """What the DevStack plugin does to the files of Nova, without DevStack."""
 
+import configparser
 import pathlib
 import subprocess
 import textwrap
@@ -21,6 +22,11 @@ import fixtures
 import testtools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / 'setup.cfg')
+COMMANDS = [line.partition(' = ')[0] for line in SETUP[
+    'entry_points']['console_scripts'].strip().splitlines()]
 
 # Reads the plugin as stack.sh, unstack.sh and clean.sh do.
 SOURCED = '''
@@ -124,13 +130,35 @@ class InstallTest(_TestCase):
         self.assertEqual(
             [f'setup_package /opt/stack/cell0-rebuild -e into {expected}',
              f'pip_uninstall cell0-rebuild from {expected}'],
-            self.devstack.calls)
+            [call for call in self.devstack.calls if 'sudo' not in call])
+
+    @ddt.data(('True', 'False', '/opt/stack/data/venv'),
+              ('False', 'True', '/opt/stack/nova.venv'))
+    @ddt.unpack
+    def test_commands_are_where_nova_manage_is(
+            self, all_in_one, each, venv):
+        self.run_phases('stack install', GLOBAL_VENV=all_in_one,
+                        USE_VENV=each)
+        self.assertEqual(
+            [f'sudo ln -sf {venv}/bin/{command} /usr/local/bin'
+             for command in COMMANDS], self.devstack.calls[1:])
+
+    def test_commands_of_the_system_are_there_already(self):
+        self.run_phases('stack install', 'clean', GLOBAL_VENV='False')
+        self.assertEqual(
+            [], [call for call in self.devstack.calls if 'sudo' in call])
+
+    def test_commands_are_gone_with_the_package(self):
+        self.run_phases('clean')
+        self.assertEqual(
+            [f'sudo rm -f /usr/local/bin/{command}'
+             for command in COMMANDS], self.devstack.calls[1:])
 
     def test_package_can_be_elsewhere(self):
         self.run_phases('stack install', CELL0_REBUILD_DIR='/src/mine')
         self.assertEqual(
-            ['setup_package /src/mine -e into /opt/stack/data/venv'],
-            self.devstack.calls)
+            'setup_package /src/mine -e into /opt/stack/data/venv',
+            self.devstack.calls[0])
 
     def test_install_leaves_nova_conf_alone(self):
         self.run_phases('stack install')
