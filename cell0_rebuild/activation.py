@@ -233,7 +233,7 @@ def load(names: ty.Iterable[str]) -> patching.PatchSet:
 
 
 def load_all() -> patching.PatchSet:
-    """Return the changes of all extensions, and what "recover" rests on.
+    """Return the changes of all extensions, and what the commands rest on.
 
     :raises PatchMismatch: if an extension cannot be loaded.
     """
@@ -242,7 +242,8 @@ def load_all() -> patching.PatchSet:
     extensions = load(sorted({
         name for names in EXTENSIONS.values() for name in names}))
     return patching.PatchSet([
-        *extensions.changes, *map(patching.Reliance, internals.RECOVERY)])
+        *extensions.changes, *map(patching.Reliance, (
+            *internals.RECOVERY, *internals.PROBES))])
 
 
 def _when_logging(say: ty.Callable[[], None]) -> None:

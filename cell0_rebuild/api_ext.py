@@ -36,6 +36,9 @@ PATCHES = (
     patching.Patch(
         internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),
+    patching.Patch(
+        internals.GET_INSTANCES, f'{_WRAPPERS}.events:get_instances'),
     *(patching.Reliance(target) for target in (
-        *internals.CHECKS, *internals.MOVES, *internals.REIMAGE)),
+        *internals.CHECKS, *internals.DEMANDS, *internals.MOVES,
+        *internals.REIMAGE)),
 )

@@ -53,3 +53,13 @@ class NoPlacement(Exception):
 
 class DatabaseDown(Exception):
     """A database cannot be connected to; the text names it."""
+
+
+class Unreadable(Exception):
+    """What is stored of a server is of a newer version, or damaged."""
+
+    def __init__(self, reason: str) -> None:
+        """:param reason: for users, without anything that is stored."""
+        self.reason = reason
+        super().__init__(
+            f'What is stored of the server cannot be read: {reason}.')

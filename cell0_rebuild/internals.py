@@ -60,6 +60,12 @@ DELETE_WHILE_BOOTING = patching.Target(
     _API, 'API._delete_while_booting', 'self, context, instance',
     'removes the hidden row in cell0 of a server that is deleted on its way')
 
+GET_INSTANCES = patching.Target(
+    'nova.api.openstack.compute.server_external_events',
+    'ServerExternalEventsController._get_instances_all_cells',
+    'self, context, instance_uuids, instance_mappings',
+    'knows a server that is on its way, and so in no cell')
+
 # Patched in nova-conductor.
 
 SERVICE_START = patching.Target(
@@ -98,11 +104,11 @@ REQUEST_SPEC = (
         _SPEC, 'RequestSpec._from_db_object', 'context, spec, db_spec',
         'overridden: reads what is kept'),
     patching.Target(
+        _SPEC, 'RequestSpec._get_update_primitives', 'self',
+        'extended: tells a save what the object was read from'),
+    patching.Target(
         _SPEC, 'RequestSpec._save_in_db', 'context, instance_uuid, updates',
         'overridden: carries over what is kept'),
-    patching.Target(
-        _SPEC, 'RequestSpec._get_by_instance_uuid_from_db',
-        'context, instance_uuid', 'called: reads the row'),
 )
 
 # Overridden or called by the build of a rebuilt server.
@@ -232,6 +238,25 @@ REIMAGE = (
         'called'),
 )
 
+# Called for what a server asks the scheduler for, in nova-api and by
+# cell0-rebuild-manage.
+
+DEMANDS = (
+    patching.Target(
+        'nova.network.neutron', 'API.create_resource_requests',
+        'self, context, requested_networks, pci_requests=None, '
+        'affinity_policy=None', 'called: what ports ask for'),
+    patching.Target(
+        'nova.pci.request', 'get_pci_requests_from_flavor',
+        'flavor, affinity_policy=None', 'called: what the flavor asks for'),
+    patching.Target(
+        'nova.virt.hardware', 'get_pci_numa_policy_constraint',
+        'flavor, image_meta', 'called: likewise'),
+    patching.Target(
+        'nova.accelerator.cyborg', 'get_device_profile_request_groups',
+        'context, dp_name, owner=None', 'called: what a device asks for'),
+)
+
 # Called by the validation of a rebuild in nova-api.
 
 CHECKS = (
@@ -267,6 +292,29 @@ CHECKS = (
         _API, 'API._check_requested_networks',
         'self, context, requested_networks, max_count', 'called'),
     patching.Target(
+        _API, 'API._validate_host_or_node',
+        'self, context, host, hypervisor_hostname', 'called'),
+    patching.Target(
+        _API, 'API._validate_vol_az_for_create', 'instance_az, volumes',
+        'called'),
+    patching.Target(
+        _API, 'API._update_ephemeral_encryption_bdms',
+        'self, flavor, image_meta_dict, block_device_mapping', 'called'),
+    patching.Target(
+        'nova.availability_zones', 'get_availability_zones',
+        'context, hostapi, get_only_available=False, with_hosts=False, '
+        'services=None', 'called'),
+    patching.Target(
+        'nova.network.neutron', 'get_client', 'context, admin=False',
+        'called'),
+    patching.Target(
+        'nova.network.neutron', 'API._clean_security_groups',
+        'self, security_groups', 'called'),
+    patching.Target(
+        'nova.network.neutron', 'API._process_security_groups',
+        'self, instance, neutron, security_groups',
+        'called: are they there for a compute?'),
+    patching.Target(
         'nova.utils', 'get_system_metadata_from_image',
         'image_meta, flavor=None', 'called'),
     patching.Target(
@@ -285,10 +333,6 @@ CHECKS = (
         'nova.network.neutron',
         'API.has_extended_resource_request_extension',
         'self, context=None, client=None', 'called'),
-    patching.Target(
-        'nova.network.neutron', 'API.create_resource_requests',
-        'self, context, requested_networks, pci_requests=None, '
-        'affinity_policy=None', 'called'),
     patching.Target(
         'nova.limit.utils', 'use_unified_limits', '', 'called'),
     patching.Target(
@@ -339,15 +383,6 @@ CHECKS = (
         'nova.virt.hardware', 'numa_get_constraints',
         'flavor, image_meta', 'called'),
     patching.Target(
-        'nova.virt.hardware', 'get_pci_numa_policy_constraint',
-        'flavor, image_meta', 'called'),
-    patching.Target(
-        'nova.pci.request', 'get_pci_requests_from_flavor',
-        'flavor, affinity_policy=None', 'called'),
-    patching.Target(
-        'nova.accelerator.cyborg', 'get_device_profile_request_groups',
-        'context, dp_name, owner=None', 'called'),
-    patching.Target(
         'nova.objects.quotas', 'Quotas.check_deltas',
         'cls, context, deltas, *count_args, **count_kwargs', 'called'),
     patching.Target(
@@ -362,4 +397,30 @@ RECOVERY = (
         'nova.compute.utils', 'add_instance_fault_from_exc',
         'context, instance, fault, exc_info=None, fault_message=None',
         'called: says what to do'),
+)
+
+# Called by cell0-rebuild-manage to tell why a server finds no host.
+
+PROBES = (
+    patching.Target(
+        'nova.scheduler.request_filter', 'process_reqspec',
+        'ctxt, request_spec', 'called: what the scheduler asks for, too'),
+    patching.Target(
+        'nova.scheduler.utils', 'resources_from_request_spec',
+        'ctxt, spec_obj, host_manager, enable_pinning_translate=True',
+        'called: what Placement is asked for'),
+    patching.Target(
+        'nova.scheduler.utils', 'ResourceRequest.to_querystring', 'self',
+        'called: the same as a query'),
+    patching.Target(
+        'nova.scheduler.host_manager', 'HostManager.refresh_cells_caches',
+        'self', 'called: finds the host that was asked for'),
+    patching.Target(
+        'nova.scheduler.host_manager',
+        'HostManager.get_compute_nodes_by_host_or_node',
+        'self, ctxt, host, node, cell=None', 'called by Nova: likewise'),
+    patching.Target(
+        'nova.scheduler.client.report', 'SchedulerReportClient.get',
+        'self, url, version=None, global_request_id=None',
+        'called: asks Placement for room'),
 )

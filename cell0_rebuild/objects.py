@@ -13,7 +13,7 @@
 """The RequestSpec that keeps what a burial would lose.
 
 When a server is buried, Nova forgets which networks its owner asked for, and
-the rest of :class:`Kept`. We keep it, in the JSON blob that Nova stores a
+the rest of :class:`kept.Kept`. We keep it, in the JSON blob that Nova stores a
 RequestSpec in, beside the object's own data, where every Nova ignores it. The
 object's fields and version stay Nova's, so every service and release can read
 it.
@@ -22,94 +22,56 @@ it.
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
 import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
-from nova import objects as nova_objects
+from nova import exception
 from nova.objects import base
 from nova.objects import request_spec
 from oslo_serialization import jsonutils
 
+from cell0_rebuild import exceptions
+from cell0_rebuild import kept as kept_form
 from cell0_rebuild import statements
 
 SECTION = 'cell0_rebuild'
 
-
-@dataclasses.dataclass(frozen=True)
-class Kept:
-    """What is kept of a create request from burial to rebuild.
-
-    :param requested_networks: a NetworkRequestList, or None if the owner
-        asked for nothing in particular.
-    :param requested_destination: a Destination, or None: the host or node
-        that an administrator asked for.
-    :param injected_files: ``[path, content]`` of each personality file; the
-        content is None if it is not kept.
-    :param written: the image that Cinder was told to write to the root
-        volume; it may have failed.
-    """
-
-    requested_networks: ty.Any
-    requested_destination: ty.Any = None
-    injected_files: list[list[str | None]] = dataclasses.field(
-        default_factory=list)
-    written: str | None = None
-
-    def to_primitive(self) -> dict[str, ty.Any]:
-        """Return what is stored in the blob."""
-        return {
-            'requested_networks': _stored(self.requested_networks),
-            'requested_destination': _stored(self.requested_destination),
-            'injected_files': [list(file) for file in self.injected_files],
-            'written': self.written}
-
-    @classmethod
-    def from_primitive(cls, stored: dict[str, ty.Any]) -> Kept:
-        """Return what was stored by :meth:`to_primitive`."""
-        return cls(
-            _loaded(nova_objects.NetworkRequestList,
-                    stored['requested_networks']),
-            _loaded(nova_objects.Destination,
-                    stored['requested_destination']),
-            stored['injected_files'],
-            stored.get('written'))
-
-
-def _stored(value: ty.Any) -> ty.Any:
-    return None if value is None else value.obj_to_primitive()
-
-
-def _loaded(cls: ty.Any, stored: ty.Any) -> ty.Any:
-    if stored is None:
-        return None
-    value = cls.obj_from_primitive(stored)
-    value.obj_reset_changes(recursive=True)
-    return value
+# What a save is told, beside what is to be stored.
+_READ = 'read'
 
 
 @base.NovaObjectRegistry.objectify
 class RequestSpec(request_spec.RequestSpec):
     """Nova's RequestSpec, with what is kept while the server is buried.
 
-    :ivar kept: a :class:`Kept`, or None if nothing is known: the server was
+    :ivar kept: what is kept, or None if nothing is known: the server was
         buried by a conductor without this package, or is not buried at all.
+    :ivar unreadable: why what is kept could not be read, or None.
     :ivar blob: the row as it was read.
     """
 
-    kept: Kept | None = None
+    kept: kept_form.Kept | None = None
+    unreadable: str | None = None
     blob: str = ''
 
     @staticmethod
     def _from_db_object(
         context: ty.Any, spec: ty.Any, db_spec: ty.Any
     ) -> ty.Any:
-        """Extend Nova's to read what is kept."""
+        """Extend Nova's to read what is kept.
+
+        It does not fail where Nova's does not: servers are listed with it.
+        """
         request_spec.RequestSpec._from_db_object(context, spec, db_spec)
         spec.blob = db_spec['spec']
         stored = _section(spec.blob)
-        spec.kept = None if stored is None else Kept.from_primitive(stored)
+        spec.kept = spec.unreadable = None
+        try:
+            if stored is not None:
+                spec.kept = kept_form.Kept.from_primitive(stored)
+        except exceptions.Unreadable as error:
+            spec.unreadable = error.reason
         if (spec.kept is not None
                 and spec.kept.requested_networks is not None
                 and not spec.obj_attr_is_set('requested_networks')):
@@ -117,22 +79,29 @@ class RequestSpec(request_spec.RequestSpec):
             spec.obj_reset_changes(['requested_networks'])
         return spec
 
+    def _get_update_primitives(self) -> ty.Any:
+        """Extend Nova's to tell a save what the object was read from."""
+        updates = super()._get_update_primitives()
+        return dict(updates, **{_READ: self.blob}) if (
+            updates and self.blob) else updates
+
     @staticmethod
+    @statements.retried
     @api_db_api.context_manager.writer
     def _save_in_db(
         context: ty.Any, instance_uuid: str, updates: dict[str, ty.Any]
     ) -> ty.Any:
         """Replace Nova's to carry over what is kept.
 
-        Nova rewrites the whole blob from the fields of the object. It is the
-        row, not the object, that knows what is kept now.
+        Nova rewrites the whole blob from the fields of the object, which may
+        be old. It is the row that knows what is kept now, and what was
+        changed since.
         """
-        db_spec = request_spec.RequestSpec._get_by_instance_uuid_from_db(
-            context, instance_uuid)
-        stored = _section(db_spec['spec'])
-        if stored is not None and 'spec' in updates:
-            updates = dict(
-                updates, spec=_with_section(updates['spec'], stored))
+        db_spec, updates = _row(context, instance_uuid), dict(updates)
+        read, now = updates.pop(_READ, ''), db_spec['spec']
+        if 'spec' in updates and (SECTION in read or SECTION in now):
+            updates['spec'] = _with_section(
+                _merged(read or now, now, updates['spec']), _section(now))
         db_spec.update(updates)
         db_spec.save(context.session)
         return db_spec
@@ -141,7 +110,7 @@ class RequestSpec(request_spec.RequestSpec):
 @statements.retried
 @api_db_api.context_manager.writer
 def keep(
-    context: ty.Any, kept: collections.abc.Mapping[str, Kept]
+    context: ty.Any, kept: collections.abc.Mapping[str, kept_form.Kept]
 ) -> None:
     """Store what is kept of servers that are about to be buried.
 
@@ -153,15 +122,18 @@ def keep(
         db_spec.save(context.session)
 
 
+@statements.retried
 @api_db_api.context_manager.writer
 def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     """Store more with what is kept of a server.
 
     :param entries: ``mark``, of a build request that ends, or ``written``.
+    :raises Unreadable: if what is kept cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):
         stored = _section(db_spec['spec'])
         if stored is not None:
+            kept_form.mark_of(stored)
             db_spec.update({'spec': _with_section(
                 db_spec['spec'], dict(stored, **entries))})
             db_spec.save(context.session)
@@ -174,12 +146,22 @@ def kept_mark(
     """Return the mark that is stored with what is kept of a server.
 
     :returns: an empty one if there is none, None if nothing is kept.
+    :raises Unreadable: if it cannot be read.
     """
-    for db_spec in _rows(context, [instance_uuid]):
-        stored = _section(db_spec['spec'])
-        if stored is not None:
-            return dict(stored.get('mark', {}))
-    return None
+    stored = _stored(context, instance_uuid)
+    return None if stored is None else kept_form.mark_of(stored)
+
+
+@api_db_api.context_manager.reader
+def is_kept(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether something is kept of a server, readable or not."""
+    return _stored(context, instance_uuid) is not None
+
+
+def _stored(context: ty.Any, instance_uuid: str) -> ty.Any:
+    blob = context.session.query(api_models.RequestSpec.spec).filter_by(
+        instance_uuid=instance_uuid).scalar()
+    return None if blob is None else _section(blob)
 
 
 @statements.retried
@@ -192,21 +174,62 @@ def forget(context: ty.Any, instance_uuid: str) -> None:
             db_spec.save(context.session)
 
 
+def locked(context: ty.Any, instance_uuid: str) -> ty.Any:
+    """Return the RequestSpec of a server, its row locked.
+
+    :param context: in a transaction in the API database.
+    :raises RequestSpecNotFound: if there is none.
+    """
+    return RequestSpec._from_db_object(
+        context, RequestSpec(), _row(context, instance_uuid))
+
+
+def _row(context: ty.Any, instance_uuid: str) -> ty.Any:
+    db_spec = _locked(context).filter_by(instance_uuid=instance_uuid).first()
+    if db_spec is None:
+        raise exception.RequestSpecNotFound(instance_uuid=instance_uuid)
+    return db_spec
+
+
 def _rows(context: ty.Any, instance_uuids: list[str]) -> list[ty.Any]:
     column = api_models.RequestSpec.instance_uuid
-    rows: list[ty.Any] = context.session.query(api_models.RequestSpec).filter(
+    rows: list[ty.Any] = _locked(context).filter(
         column.in_(instance_uuids)).all()
     return rows
 
 
-def _section(blob: str) -> dict[str, ty.Any] | None:
+def _locked(context: ty.Any) -> ty.Any:
+    # Without a lock, MySQL shows what was there when the transaction began
+    # to read; SQLAlchemy shows what it has read in it before.
+    return context.session.query(
+        api_models.RequestSpec).populate_existing().with_for_update()
+
+
+def _merged(read: str, now: str, saved: str) -> str:
+    """Return what a save stores, with what was changed since it was read.
+
+    :param read: the blob that the object was read from.
+    :param now: the one that is in the row.
+    :param saved: the one that Nova would store.
+    """
+    before, after, merged = map(jsonutils.loads, (read, now, saved))
+    mine = merged.get('nova_object.changes', ())
+    old = before['nova_object.data']
+    if after['nova_object.version'] == merged['nova_object.version']:
+        merged['nova_object.data'].update({
+            name: value for name, value in after['nova_object.data'].items()
+            if name not in mine and old.get(name) != value})
+    return str(jsonutils.dumps(merged))
+
+
+def _section(blob: str) -> ty.Any:
+    """Return what is stored in a blob, which may be anything, or None."""
     if SECTION not in blob:
         return None
-    stored: dict[str, ty.Any] | None = jsonutils.loads(blob).get(SECTION)
-    return stored
+    return jsonutils.loads(blob).get(SECTION)
 
 
-def _with_section(blob: str, stored: dict[str, ty.Any] | None) -> str:
+def _with_section(blob: str, stored: ty.Any) -> str:
     spec = jsonutils.loads(blob)
     spec.pop(SECTION, None)
     if stored is not None:

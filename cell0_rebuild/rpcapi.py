@@ -69,7 +69,7 @@ class RebuildAPI:
         request_spec: ty.Any, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
         reimage_volume_id: str | None = None,
-    ) -> None:
+    ) -> bool:
         """Hand a server to a conductor that rebuilds it.
 
         This is a call: the conductor answers when it has taken the attempt
@@ -83,6 +83,8 @@ class RebuildAPI:
         :param injected_files: ``[path, content]`` of each personality file.
         :param reimage_volume_id: the root volume, if Cinder has to write the
             image to it.
+        :returns: False if the conductor has nothing to do: the attempt has
+            ended or is taken already, or its database is behind.
         :raises NoConductor: if none says in time that it has taken the
             attempt. One may have taken it all the same.
         :raises InvalidVolume: if Cinder refuses. The conductor has buried the
@@ -91,7 +93,7 @@ class RebuildAPI:
         arguments: dict[str, ty.Any] = {}
         if reimage_volume_id is not None:
             arguments['reimage_volume_id'] = reimage_volume_id
-        self._call(
+        answer = self._call(
             context, 'rebuild_instance_in_cell0',
             REIMAGE_VERSION if arguments else '1.0',
             # It answers when Cinder has.
@@ -100,11 +102,12 @@ class RebuildAPI:
             request_spec=request_spec, image=image,
             admin_password=admin_password, injected_files=injected_files,
             **arguments)
+        return bool(answer)
 
     def _call(
         self, context: ty.Any, method: str, version: str,
         timeout: int | None = None, **arguments: ty.Any,
-    ) -> None:
+    ) -> ty.Any:
         answer_timeout = cfg.CONF.cell0_rebuild.answer_timeout
         client = self._client.prepare(
             version=version, timeout=timeout or answer_timeout, retry=1,
@@ -113,7 +116,7 @@ class RebuildAPI:
             # instead of dropping the message.
             transport_options=messaging.TransportOptions(at_least_once=True))
         try:
-            _within(
+            return _within(
                 (timeout or answer_timeout) + answer_timeout,
                 lambda: client.call(context, method, **arguments))
         except exception.InvalidVolume:
@@ -124,7 +127,7 @@ class RebuildAPI:
             raise exceptions.NoConductor(repr(error)) from error
 
 
-def _within(seconds: int, call: ty.Callable[[], ty.Any]) -> None:
+def _within(seconds: int, call: ty.Callable[[], ty.Any]) -> ty.Any:
     """Make a call that does not end if the broker is down.
 
     oslo.messaging tries the first connection of a process, the one for
@@ -147,4 +150,4 @@ def _within(seconds: int, call: ty.Callable[[], ty.Any]) -> None:
         raise futures.TimeoutError('too many calls wait for the broker')
     # An executor would keep the process from ending.
     threading.Thread(target=run, daemon=True).start()
-    answer.result(seconds)
+    return answer.result(seconds)

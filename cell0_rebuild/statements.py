@@ -26,9 +26,21 @@ import re
 import typing as ty
 
 from oslo_db import api as oslo_db_api
+from oslo_db import exception as db_exc
 import sqlalchemy.exc
+import tenacity
 
 _F = ty.TypeVar('_F', bound=ty.Callable[..., ty.Any])
+
+# For what has to be done, or known, although a database went away in it,
+# perhaps after it had committed.
+patiently = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(db_exc.DBError),
+    stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
+    reraise=True)
+
+# MariaDB's ER_CHECKREAD.
+_RECORD_CHANGED = 1020
 
 _VALUES = re.compile(r'\[parameters: .*', re.DOTALL)
 
@@ -61,11 +73,37 @@ def hidden_values() -> collections.abc.Iterator[None]:
 
 
 def retried(function: _F) -> _F:
-    """Try a transaction again after a deadlock; its errors tell no values."""
+    """Try a transaction again after a deadlock; its errors tell no values.
+
+    A transaction within another one is not: the database has rolled back the
+    outer one as well, which is to be tried again as a whole.
+    """
     @functools.wraps(function)
-    def quiet(*args: ty.Any, **kwargs: ty.Any) -> ty.Any:
-        with hidden_values():
+    def once(*args: ty.Any, **kwargs: ty.Any) -> ty.Any:
+        with hidden_values(), _deadlocks():
             return function(*args, **kwargs)
 
-    return ty.cast(_F, oslo_db_api.wrap_db_retry(
-        max_retries=5, retry_on_deadlock=True)(quiet))
+    again = oslo_db_api.wrap_db_retry(
+        max_retries=5, retry_on_deadlock=True)(once)
+
+    @functools.wraps(function)
+    def outermost(context: ty.Any, *args: ty.Any, **kwargs: ty.Any) -> ty.Any:
+        is_within = getattr(context, 'session', None) is not None
+        return (once if is_within else again)(context, *args, **kwargs)
+
+    return ty.cast(_F, outermost)
+
+
+@contextlib.contextmanager
+def _deadlocks() -> collections.abc.Iterator[None]:
+    """Let MariaDB's newest kind of conflict be the deadlock that it is.
+
+    From 11.6 on, it lets no transaction lock what was changed since that
+    first read anything. Only the newest oslo.db knows the error.
+    """
+    try:
+        yield
+    except sqlalchemy.exc.DBAPIError as error:
+        if _RECORD_CHANGED not in error.orig.args[:1]:
+            raise
+        raise db_exc.DBDeadlock(error) from error

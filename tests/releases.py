@@ -76,6 +76,8 @@ LACKS = {
         'the compute of Nova 26 to 31 leaves such a server in REBUILD',
     'get_by_instance_uuids':
         'Nova 26 to 28 load no RequestSpecs together',
+    'graceful_shutdown':
+        'Nova 26 to 33 stop no executors with a service',
     'pci_in_placement':
         'Nova 26 asks Placement for no devices',
     'server_threads':
@@ -98,6 +100,8 @@ def _has_concurrency_backend():
 
 _FOUND = {
     'concurrency_backend': _has_concurrency_backend,
+    'graceful_shutdown': lambda: signatures.read(
+        'nova.thread_pool_factory', 'shutdown_all_executors') is not None,
     'pci_in_placement': lambda: signatures.read(
         'nova.objects.request_spec',
         'RequestSpec.generate_request_groups_from_pci_requests') is not None,

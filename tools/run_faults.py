@@ -43,7 +43,8 @@ import tables
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
 OUT = console.Console(soft_wrap=True)
-KINDS = {'test_crashes': 'crash', 'test_errors': 'error',
+KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
+         'test_doubles': 'two errors', 'test_errors': 'error',
          'test_kill': 'SIGKILL'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
           'of them cleared up by recover', 'otherwise wrong', 'lost',

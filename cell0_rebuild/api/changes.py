@@ -22,6 +22,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 from nova import utils
+import webob.exc
 
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import volumes
@@ -48,10 +49,11 @@ def apply(
     disk_config = changes.pop('auto_disk_config', None)
     compute_api._check_auto_disk_config(
         image=image.meta, auto_disk_config=disk_config)
+    kernel = _kernel_and_ramdisk(compute_api, context, instance, image)
     if image.is_new:
         if disk_config is None and image.id in (None, instance.image_ref):
             disk_config = instance.auto_disk_config
-        _set_image(compute_api, context, instance, image, disk_config)
+        _set_image(compute_api, instance, image, disk_config, kernel)
         if not volumes.is_volume_backed(bdms):
             instance.image_ref = image.id
     elif disk_config is not None:
@@ -83,12 +85,31 @@ def _set_trusted_certs(
     instance.trusted_certs = certs
 
 
-def _set_image(
+def _kernel_and_ramdisk(
     compute_api: ty.Any, context: ty.Any, instance: ty.Any,
-    image: images.Image, disk_config: bool | None,
+    image: images.Image,
+) -> tuple[str | None, str | None]:
+    """Return the images that an image is booted with.
+
+    :raises HTTPBadRequest: if one is gone.
+    """
+    try:
+        found: tuple[str | None, str | None] = (
+            compute_api._handle_kernel_and_ramdisk(
+                context, None, None, image.meta))
+    except exception.ImageNotFound as error:
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'The image for server {instance.uuid} has a kernel '
+                        f'or ramdisk that is gone: {error.format_message()} '
+                        f'Rebuild the server with another image.') from error
+    return found
+
+
+def _set_image(
+    compute_api: ty.Any, instance: ty.Any, image: images.Image,
+    disk_config: bool | None, kernel: tuple[str | None, str | None],
 ) -> None:
-    kernel_id, ramdisk_id = compute_api._handle_kernel_and_ramdisk(
-        context, None, None, image.meta)
+    kernel_id, ramdisk_id = kernel
     instance.kernel_id = kernel_id or ''
     instance.ramdisk_id = ramdisk_id or ''
     properties = compute_api._inherit_properties_from_image(

@@ -18,10 +18,10 @@ import typing as ty
 
 from nova import exception
 from oslo_config import cfg
+from oslo_db import exception as db_exc
 
-from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import remains
 from cell0_rebuild.exhumation import switch
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
@@ -107,16 +107,29 @@ def delete_while_booting(
 def _delete_on_its_way(
     wrapped: ty.Callable[..., bool], context: ty.Any, instance: ty.Any
 ) -> bool:
-    ours = mark.of(instance) is not None
+    ours = mark.is_on(instance)
     # Then it was read from a cell, where it has no mark. That a build request
     # is there too is a matter of moments, unless its conductor has died.
     in_cell = 'id' in instance
+    if ours:
+        if not _delete_build_request(wrapped, context, instance):
+            raise _BuildRequestGone
+        remains.sweep(context, instance)
+        return True
     deleted = wrapped(context, instance)
-    if ours and not deleted:
-        raise _BuildRequestGone
-    if deleted and ours:
-        real_cell.delete_unmapped(context, instance.uuid)
-        attempts.clear(context, instance.uuid)
-    elif deleted and in_cell:
-        attempts.remove_grave(context, instance.uuid)
+    if deleted and in_cell:
+        remains.sweep_cell0(context, instance.uuid)
     return deleted
+
+
+def _delete_build_request(
+    wrapped: ty.Callable[..., bool], context: ty.Any, instance: ty.Any
+) -> bool:
+    try:
+        return wrapped(context, instance)
+    except db_exc.DBError as error:
+        # Nova looks for the row of a server in no cell in [database].
+        if not switch.is_abandoned(context, instance.uuid):
+            raise
+        remains.tell(instance.uuid, error)
+        return True

@@ -112,6 +112,21 @@ def _for_volume(
     return Image(image_id, meta, is_new=True, overwrites=True)
 
 
+def encrypt_disks(
+    compute_api: ty.Any, instance: ty.Any, image: Image, bdms: ty.Any
+) -> None:
+    """Have local disks encrypted if the flavor or a new image asks for it.
+
+    :raises FlavorImageConflict: if they ask for different things.
+    """
+    for bdm in bdms:
+        if bdm.is_local:
+            bdm.encrypted = False
+            bdm.encryption_format = None
+    compute_api._update_ephemeral_encryption_bdms(
+        instance.flavor, image.meta, bdms)
+
+
 def _has_changed(instance: ty.Any, meta: dict[str, ty.Any]) -> bool:
     """Tell whether an image is not as it was when the server was made.
 

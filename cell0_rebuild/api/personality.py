@@ -20,13 +20,13 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild.api import refusals
-from cell0_rebuild import objects as our_objects
+from cell0_rebuild import kept as kept_form
 
 LOG = logging.getLogger(__name__)
 
 
 def to_inject(
-    instance: ty.Any, kept: our_objects.Kept
+    instance: ty.Any, kept: kept_form.Kept
 ) -> list[list[str]]:
     """Return ``[path, content]`` of each file that the server gets.
 

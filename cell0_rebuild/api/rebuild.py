@@ -19,6 +19,7 @@ called, untouched, for every other server.
 from __future__ import annotations
 
 import dataclasses
+import time
 import typing as ty
 
 from nova.compute import api as nova_compute_api
@@ -37,6 +38,7 @@ from cell0_rebuild.api import personality
 from cell0_rebuild.api import quota
 from cell0_rebuild.api import refusals
 from cell0_rebuild.api import request
+from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
 from cell0_rebuild.api import vtpm
 from cell0_rebuild import exceptions
@@ -44,12 +46,16 @@ from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import switch
 from cell0_rebuild import phases
 from cell0_rebuild import releases
 from cell0_rebuild import rpcapi
 from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
+
+# Before each further try to hand over what a conductor does not see, seconds.
+_PAUSES = (0.2, 0.8, 2)
 
 
 def rebuild(
@@ -164,6 +170,7 @@ def _validate(
     _check_spec(spec, buried.instance)
     files = personality.to_inject(buried.instance, spec.kept)
     owners = owner.context_of(context, buried.instance)
+    surroundings.check(compute_api, owners, buried.instance, spec)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
         reimages, spec.kept.written)
@@ -183,7 +190,9 @@ def _validate(
     if image.overwrites:
         reimage_volume_id = volumes.give_image(
             context, bdms, ty.cast(str, image.id))
-    volumes.check(compute_api, context, buried.instance, bdms)
+    if image.is_new:
+        images.encrypt_disks(compute_api, instance, image, bdms)
+    volumes.check(compute_api, context, instance, spec, bdms)
     vtpm.check(context, instance, image)
     request.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
@@ -197,6 +206,14 @@ def _check_spec(spec: ty.Any, instance: ty.Any) -> None:
         refusals.conflict(
             f'Server {instance.uuid} has no request spec, without which it '
             f'cannot be scheduled. Delete it and create it again.')
+    if spec.unreadable is not None:
+        LOG.warning('What is kept of the server cannot be read: %s.',
+                    spec.unreadable, instance=instance)
+        refusals.conflict(
+            f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
+            f'read: {spec.unreadable}. Nothing was changed. Try again when '
+            f'Nova and cell0-rebuild are upgraded in all services; if it '
+            f'stays so, delete it and create it again.')
     if spec.kept is None:
         refusals.conflict(
             f'The requested networks of server {instance.uuid} are unknown: '
@@ -248,10 +265,28 @@ def _move(
             f'can recover it.')
     # The server is in no cell now; what comes must not look into cell0.
     nova_context.set_target_cell(context, None)
+    if not _hand_over(
+            conductor, context, plan, generation, admin_password):
+        _withdraw(context, uuid, generation)
+
+
+def _hand_over(
+    conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan,
+    generation: str, admin_password: str,
+) -> bool:
+    """Hand the attempt to a conductor; False if none says it has it."""
+    uuid, pauses = plan.instance.uuid, list(_PAUSES)
     try:
-        conductor.rebuild_instance_in_cell0(
-            context, uuid, generation, plan.spec, plan.image.meta,
-            admin_password, plan.files, plan.reimage_volume_id)
+        while conductor.rebuild_instance_in_cell0(
+                context, uuid, generation, plan.spec, plan.image.meta,
+                admin_password, plan.files, plan.reimage_volume_id) is False:
+            # A message that came twice is answered so the second time.
+            if not pauses or not switch.is_waiting(context, uuid, generation):
+                return False
+            LOG.warning('A nova-conductor does not see the rebuild that it is '
+                        'to take; its database may be behind.',
+                        instance_uuid=uuid)
+            time.sleep(pauses.pop(0))
     except exception.InvalidVolume:
         raise
     except Exception as error:
@@ -259,14 +294,16 @@ def _move(
         # text may have the values of a statement.
         LOG.warning('No nova-conductor says that it rebuilds the server (%s).',
                     type(error).__name__, instance_uuid=uuid)
-        _withdraw(context, uuid, generation)
+        return False
+    return True
 
 
 def _withdraw(
     context: ty.Any, uuid: str, generation: str
 ) -> None:
     try:
-        withdrawn = attempts.withdraw(context, uuid, generation)
+        goes_on = not attempts.withdraw(context, uuid, generation) and (
+            attempts.goes_on(context, uuid, generation))
     except db_exc.DBError:
         LOG.exception('The server could not be moved back to cell0.',
                       instance_uuid=uuid)
@@ -274,7 +311,7 @@ def _withdraw(
             f'Server {uuid} could not be handed to a nova-conductor, and a '
             f'database does not answer. Nothing of it is lost; if it stays in '
             f'BUILD, an operator can recover it.')
-    if withdrawn or not attempts.goes_on(context, uuid, generation):
+    if not goes_on:
         refusals.conflict(
             f'Server {uuid} could not be handed to a nova-conductor. It is '
             f'buried in cell0 as before. Try again later.')

@@ -63,6 +63,7 @@ _BAD_REQUESTS = (
 
 _CONFLICTS = (
     exception.PortInUse,
+    exception.InstanceExists,
     exception.NetworkAmbiguous,
     exception.NoUniqueMatch,
     exception.MixedInstanceNotSupportByComputeService,

@@ -61,31 +61,43 @@ def renew(
         spec.image = image_meta
         instance.numa_topology = spec.numa_topology = (
             hardware.numa_get_constraints(instance.flavor, image_meta))
-    _renew_resources(compute_api, context, instance, spec, image_meta)
+    _renew_resources(
+        compute_api.network_api, context, instance, spec, image_meta)
     _check_computes(compute_api, context, spec, oldest_compute)
-    _renew_accelerators(context, instance, spec)
-    spec.requested_destination = spec.kept.requested_destination
-    releases.add_pci_request_groups(spec)
+    _renew_groups(context, instance, spec)
     spec.obj_reset_changes(
         [field for field in _NOT_STORED if spec.obj_attr_is_set(field)],
         recursive=True)
 
 
-def _renew_resources(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
+def renew_demands(
+    network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
     image_meta: ty.Any,
 ) -> None:
-    for network in spec.kept.requested_networks or ():
+    """Give the RequestSpec all that the scheduler is asked for.
+
+    Nothing is checked. Where nothing is kept, nothing is asked for networks.
+
+    :param network_api: of Nova.
+    """
+    _renew_resources(network_api, context, instance, spec, image_meta)
+    _renew_groups(context, instance, spec)
+
+
+def _renew_resources(
+    network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
+    image_meta: ty.Any,
+) -> None:
+    networks = spec.kept.requested_networks if spec.kept else None
+    for network in networks or ():
         # Nova sets it for a port that has one now, but never takes it away.
         network.device_profile = None
     policy = hardware.get_pci_numa_policy_constraint(
         instance.flavor, image_meta)
     pci_requests = pci_request.get_pci_requests_from_flavor(
         instance.flavor, affinity_policy=policy)
-    metadata, resources, parameters = (
-        compute_api.network_api.create_resource_requests(
-            context, spec.kept.requested_networks, pci_requests,
-            affinity_policy=policy))
+    metadata, resources, parameters = network_api.create_resource_requests(
+        context, networks, pci_requests, affinity_policy=policy)
     before = instance.pci_requests
     if pci_requests.requests or (before and before.requests):
         instance.pci_requests = spec.pci_requests = pci_requests
@@ -119,10 +131,13 @@ def _check_computes(
         spec.numa_topology)
 
 
-def _renew_accelerators(
+def _renew_groups(
     context: ty.Any, instance: ty.Any, spec: ty.Any
 ) -> None:
     profile = instance.flavor.extra_specs.get('accel:device_profile')
     if profile:
         spec.requested_resources.extend(
             cyborg.get_device_profile_request_groups(context, profile))
+    if spec.kept:
+        spec.requested_destination = spec.kept.requested_destination
+    releases.add_pci_request_groups(spec)

@@ -31,9 +31,13 @@ _ATTACHED = ('reserved', 'attaching', 'in-use', 'detaching')
 
 
 def check(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
+    bdms: ty.Any,
 ) -> None:
     """Check that the volumes are still there and reserved for the server.
+
+    Where servers must be in the zone of their volumes, one that may be in any
+    zone is told theirs, as at create.
 
     Of a volume that is still to be made, what it is made of is checked: a
     compute that fails to make it would leave the server in a real cell.
@@ -41,13 +45,16 @@ def check(
     :param context: the caller's.
     :raises HTTPBadRequest: if a volume or its attachment is gone.
     :raises HTTPConflict: if a volume would be made in the wrong project.
-    :raises NovaException: if an image, a snapshot or a volume type is gone.
+    :raises NovaException: if an image, a snapshot or a volume type is gone,
+        or a volume is in another zone.
     """
+    there = []
     for bdm in bdms:
         if not bdm.is_volume:
             continue
         if bdm.volume_id:
-            _check_attached(compute_api.volume_api, context, instance, bdm)
+            there.append(_attached(
+                compute_api.volume_api, context, instance, bdm))
         elif context.project_id != instance.project_id:
             refusals.conflict(
                 f'Server {instance.uuid} gets a new volume when it is built, '
@@ -56,13 +63,17 @@ def check(
                 f'it.')
         else:
             _check_source(compute_api, context, bdm)
+    zone = compute_api._validate_vol_az_for_create(
+        spec.availability_zone, there)
+    if zone:
+        instance.availability_zone = spec.availability_zone = zone
 
 
-def _check_attached(
+def _attached(
     volume_api: ty.Any, context: ty.Any, instance: ty.Any, bdm: ty.Any
-) -> None:
+) -> dict[str, ty.Any]:
     try:
-        volume = volume_api.get(context, bdm.volume_id)
+        volume: dict[str, ty.Any] = volume_api.get(context, bdm.volume_id)
         if bdm.attachment_id:
             _check_owner(
                 volume_api.attachment_get(context, bdm.attachment_id),
@@ -77,6 +88,7 @@ def _check_attached(
             f'{volume["status"]}. Try again when it is reserved; operators: '
             f'"openstack volume set --state reserved" when it has been put '
             f'right.')
+    return volume
 
 
 def give_image(context: ty.Any, bdms: ty.Any, image_id: str) -> str | None:

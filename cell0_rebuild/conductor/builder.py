@@ -158,7 +158,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 self._bury_again(context, error, request_spec)
         if attempt.handed_over and not self._over:
             attempts.finish(context, attempt, self._cell)
-        attempts.clear(context, attempt.uuid)
+        attempts.erase(context, attempt.uuid)
         # If it failed, another conductor may build it the next time.
         ec2.forget_id(attempt.uuid)
 
@@ -180,17 +180,20 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._selection = hosts[0][0]
         self._phases.end('scheduling')
         # Nova itself clears up after a server that was deleted meanwhile.
-        self._check_current(context)
+        self._check_current(context, self._selection.cell_uuid)
         return hosts
 
-    def _check_current(self, context: ty.Any) -> None:
+    def _check_current(
+        self, context: ty.Any, next_cell: str | None = None
+    ) -> None:
         """Release the claim and raise StaleAttempt if somebody else is on.
 
+        :param next_cell: the UUID of the cell in which Nova creates it next.
         :raises StaleAttempt: but not if the owner deleted the server.
         """
         if attempts.is_current(
-                context, self._attempt, self._cell) or switch.is_abandoned(
-                    context, self._attempt.uuid):
+                context, self._attempt, self._cell, next_cell) or (
+                    switch.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
         raise self._stale()

@@ -21,11 +21,12 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild.exhumation import ec2
+from cell0_rebuild import kept as kept_form
 from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)
 
-_kept: contextvars.ContextVar[dict[str, our_objects.Kept] | None] = (
+_kept: contextvars.ContextVar[dict[str, kept_form.Kept] | None] = (
     contextvars.ContextVar('cell0_rebuild_kept', default=None))
 
 
@@ -76,8 +77,8 @@ def _to_keep(
     image: ty.Any, admin_password: ty.Any, injected_files: ty.Any,
     requested_networks: ty.Any, block_device_mapping: ty.Any,
     tags: ty.Any = None,
-) -> dict[str, our_objects.Kept]:
-    return {spec.instance_uuid: our_objects.Kept(
+) -> dict[str, kept_form.Kept]:
+    return {spec.instance_uuid: kept_form.Kept(
         requested_networks,
         spec.requested_destination if 'requested_destination' in spec
         else None,
@@ -90,7 +91,7 @@ def _files(injected_files: list[list[str]]) -> list[list[str | None]]:
             for path, content in injected_files]
 
 
-def _warn_of_loss(uuid: str, kept: our_objects.Kept) -> None:
+def _warn_of_loss(uuid: str, kept: kept_form.Kept) -> None:
     lost = [path for path, content in kept.injected_files if content is None]
     if lost:
         LOG.warning(

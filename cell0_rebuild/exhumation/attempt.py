@@ -45,6 +45,7 @@ from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild.exhumation import watched
+from cell0_rebuild import statements
 
 
 @dataclasses.dataclass
@@ -55,8 +56,11 @@ class Attempt:
         mark.
     :param mark: the mark that was on it.
     :param last_state: what was :mod:`watched` when the build request went.
+    :param in_cell: the row in the real cell has that, too.
     :param maybe_ended: the database went away when the build request went.
     :param row_id: the row that Nova has created in the real cell.
+    :param maybe_remapped: the database may have gone away when the mapping
+        was pointed at cell0 again.
     :param remapped: the mapping points at cell0 again.
     :param left_cell: it was taken out of the real cell again.
     :param recorded: its failure is in the history of the row in cell0.
@@ -65,8 +69,10 @@ class Attempt:
     build_request: ty.Any
     mark: mark.Mark
     last_state: dict[str, ty.Any] | None = None
+    in_cell: bool = False
     maybe_ended: bool = False
     row_id: int | None = None
+    maybe_remapped: bool = False
     remapped: bool = False
     left_cell: bool = False
     recorded: bool = False
@@ -112,7 +118,7 @@ def exhume(
         baseline=watched.state(
             buried.instance, buried.bdms, buried.instance.tags),
         asked=watched.state(instance), mapped_at=_text(mapped_at),
-        writes=writes)
+        writes=writes, aged=True)
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
 
@@ -163,8 +169,9 @@ def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """
     attempt = begin(context, instance_uuid, generation, 'nova-api')
     if attempt is None:
+        clear(context, instance_uuid)
         return False
-    bury_again(context, attempt)
+    statements.patiently(bury_again)(context, attempt)
     return True
 
 
@@ -182,7 +189,6 @@ def begin(
     build_request = switch.take(
         context, instance_uuid, generation, host, spec)
     if build_request is None:
-        clear(context, instance_uuid)
         return None
     found = mark.of(build_request.instance)
     assert found is not None
@@ -190,6 +196,7 @@ def begin(
     return Attempt(build_request, found)
 
 
+@statements.patiently
 def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Tell whether somebody has the attempt, and have him record its end."""
     return bool(switch.answer(context, instance_uuid, generation)) or not (
@@ -203,14 +210,17 @@ def accept(context: ty.Any, attempt: Attempt, spec: ty.Any) -> None:
 
 
 def is_current(
-    context: ty.Any, attempt: Attempt, cell: ty.Any = None
+    context: ty.Any, attempt: Attempt, cell: ty.Any = None,
+    next_cell: str | None = None,
 ) -> bool:
     """Tell whether the attempt still is the current one, and refresh it.
 
     :param cell: the real cell that it has reached.
+    :param next_cell: the UUID of the one in which it is created next.
     """
     return bool(switch.refresh(
-        context, attempt.uuid, attempt.generation, cell.id if cell else None))
+        context, attempt.uuid, attempt.generation, cell.id if cell else None,
+        next_cell))
 
 
 def hand_over(
@@ -226,6 +236,7 @@ def hand_over(
     :returns: False if the owner deleted the server first.
     :raises LostRace: if a request that had read the server in cell0 before
         works on it there.
+    :raises Unreadable: if what is kept of the server cannot be read.
     """
     source = cells.targeted(context, cells.cell0(context))
     destination = cells.targeted(context, cell)
@@ -249,6 +260,7 @@ def hand_over(
     attempt.mark.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
         watched.apply(destination, instance, bdms, late)
+    attempt.in_cell = True
     return True
 
 
@@ -332,7 +344,7 @@ def bury_again(
     cctxt = cells.targeted(context, home)
     seen: dict[str, ty.Any] = {}
     if not grave.is_deleted(cctxt, attempt.uuid):
-        seen = accepted.keep_changes(context, cctxt, attempt)
+        seen = _keep_changes(context, cctxt, attempt, cell)
         if record is not None:
             _record(context, cctxt, attempt, record)
     if attempt.handed_over:
@@ -354,13 +366,29 @@ def bury_again(
     return buried
 
 
+def _keep_changes(
+    context: ty.Any, cctxt: ty.Any, attempt: Attempt, cell: ty.Any
+) -> dict[str, ty.Any]:
+    if attempt.remapped:
+        # The row in cell0 has them, and whatever was changed after that.
+        return {}
+    if attempt.in_cell or (attempt.handed_over and not attempt.last_state):
+        # Its owner may have updated it in its cell.
+        with contextlib.suppress(exception.InstanceNotFound):
+            attempt.last_state = watched.state(objects.Instance.get_by_uuid(
+                cells.targeted(context, cell), attempt.uuid,
+                expected_attrs=['system_metadata']))
+    return accepted.keep_changes(context, cctxt, attempt)
+
+
 def _record(
     context: ty.Any, cctxt: ty.Any, attempt: Attempt,
     record: ty.Callable[[ty.Any], None],
 ) -> None:
     if attempt.mark.writes and attempt.mark.taken_by:
-        our_objects.keep_also(
-            context, attempt.uuid, written=attempt.mark.writes)
+        with contextlib.suppress(exceptions.Unreadable):
+            our_objects.keep_also(
+                context, attempt.uuid, written=attempt.mark.writes)
     if not attempt.recorded:
         record(cctxt)
         attempt.recorded = True
@@ -375,8 +403,10 @@ def _may_bury(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     if not attempt.handed_over:
         abandoned = switch.is_abandoned(context, attempt.uuid)
         if abandoned:
-            remove_grave(context, attempt.uuid)
+            _remove_rows(context, attempt, cell)
         return not abandoned
+    if attempt.maybe_remapped and not attempt.remapped:
+        attempt.remapped = _is_in_cell0(context, attempt.uuid)
     if attempt.remapped:
         return True
     if not _is_in(context, attempt, cell):
@@ -386,6 +416,15 @@ def _may_bury(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     if row is not None and row.is_on_host:
         raise real_cell.on_host()
     return True
+
+
+def _remove_rows(
+    context: ty.Any, attempt: Attempt, cell: ty.Any
+) -> None:
+    if cell is not None:
+        with contextlib.suppress(exception.ObjectActionError):
+            real_cell.remove(context, attempt.uuid, cell)
+    remove_grave(context, attempt.uuid)
 
 
 def _leave_cell(
@@ -401,6 +440,8 @@ def _leave_cell(
     """
     uuid = attempt.uuid
     if not attempt.remapped:
+        # It is also if the database goes away while it commits.
+        attempt.maybe_remapped = True
         if not switch.remap(context, uuid, cell.id, home.id):
             clear(context, uuid)
             return False
@@ -430,27 +471,49 @@ def _back_to(
     finally:
         if stays:
             switch.remap(context, attempt.uuid, home.id, cell.id)
-            attempt.remapped = False
+            attempt.remapped = attempt.maybe_remapped = False
 
 
 def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether a server is buried or deleted, and so needs no resources.
     """
     place = switch.place(context, instance_uuid)
-    return place is None or place.is_abandoned or (
-        place.build_request_id is None
-        and place.cell_id == cells.cell0(context).id)
+    return place is None or place.is_abandoned or _is_buried(context, place)
 
 
-def clear(context: ty.Any, instance_uuid: str) -> None:
-    """Remove the row in cell0 of a server that its owner deleted."""
+def _is_in_cell0(context: ty.Any, instance_uuid: str) -> bool:
+    place = switch.place(context, instance_uuid)
+    return place is not None and _is_buried(context, place)
+
+
+def _is_buried(context: ty.Any, place: switch.Place) -> bool:
+    return (place.build_request_id is None
+            and place.cell_id == cells.cell0(context).id)
+
+
+def clear(context: ty.Any, instance_uuid: str) -> bool:
+    """Remove the row in cell0 of a server that its owner deleted.
+
+    :returns: False if he did not.
+    """
     def abandoned() -> bool:
         return switch.is_abandoned(context, instance_uuid)
 
-    if abandoned():
-        grave.remove(
-            cells.targeted(context, cells.cell0(context)), instance_uuid,
-            abandoned)
+    if not abandoned():
+        return False
+    grave.remove(
+        cells.targeted(context, cells.cell0(context)), instance_uuid,
+        abandoned)
+    return True
+
+
+def erase(context: ty.Any, instance_uuid: str) -> None:
+    """Remove all that is left of a server that its owner deleted on its way.
+
+    What a recovery would find it by goes last.
+    """
+    if clear(context, instance_uuid):
+        switch.erase(context, instance_uuid)
 
 
 def remove_grave(context: ty.Any, instance_uuid: str) -> None:

@@ -33,14 +33,12 @@ import sqlalchemy as sa
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import mark
-from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)
 
 PAGE = 500
-
-_KEPT = f'%"{our_objects.SECTION}"%'
 
 _Page = ty.List[ty.Tuple[int, str]]
 _Read = ty.Callable[[int], _Page]
@@ -53,7 +51,7 @@ class Search:
     """
 
     def __init__(self, context: ty.Any, before: datetime.datetime) -> None:
-        """:param before: nothing that was touched since."""
+        """:param before: no attempt that was worked on since."""
         self._context = context
         self._before = before
         self._home = cells.cell0(context)
@@ -83,13 +81,14 @@ class Search:
     ) -> collections.abc.Iterator[tuple[str, collections.abc.Iterator[str]]]:
         api, cell0 = cells.API, cells.name(self._home)
         yield api, self._found(_build_requests, None, self._before)
-        yield cell0, self._found(_hidden, self._home, self._before)
+        yield cell0, self._found(_hidden, self._home)
         yield api, self._found(_kept, None, self._before, self._home.id)
-        yield cell0, self._found(_attempted, self._home, self._before)
+        yield cell0, self._found(_attempted, self._home)
+        if api in self._problems:
+            return
         for cell in self._cells:
-            yield cells.name(cell), self._found(_hostless, cell, self._before)
-        if api not in self._problems:
-            yield cell0, self._abandoned()
+            yield cells.name(cell), self._with_kept(_hostless, cell)
+        yield cell0, self._abandoned()
 
     def _found(
         self, read: ty.Callable[..., _Page], cell: ty.Any, *args: ty.Any
@@ -99,6 +98,14 @@ class Search:
             self._context, cell)
         for page in _pages(lambda last: read(context, *args, last)):
             yield from (uuid for _, uuid in page)
+
+    def _with_kept(
+        self, read: ty.Callable[..., _Page], cell: ty.Any
+    ) -> collections.abc.Iterator[str]:
+        cctxt = cells.targeted(self._context, cell)
+        for page in _pages(lambda last: read(cctxt, last)):
+            yield from lookup.kept_of(
+                self._context, [uuid for _, uuid in page])
 
     def _abandoned(self) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, self._home)
@@ -111,7 +118,7 @@ def count_unknown(context: ty.Any) -> int:
     """Return how many buried servers are without their networks."""
     cctxt = cells.targeted(context, cells.cell0(context))
     return sum(
-        len(page) - _count_kept(context, [uuid for _, uuid in page])
+        len(page) - len(lookup.kept_of(context, [uuid for _, uuid in page]))
         for page in _pages(lambda last: _buried(cctxt, last)))
 
 
@@ -126,15 +133,19 @@ def _pages(read: _Read) -> collections.abc.Iterator[_Page]:
 def _build_requests(
     context: ty.Any, before: datetime.datetime, last: int
 ) -> _Page:
-    model = api_models.BuildRequest
-    return _page(context.session.query(model.id, model.instance_uuid).filter(
-        model.updated_at < before, model.instance.like(f'%{mark.KEY}%')),
-        model, last)
+    model, mapping = api_models.BuildRequest, api_models.InstanceMapping
+    return _page(context.session.query(
+        model.id, model.instance_uuid,
+    ).outerjoin(
+        mapping, mapping.instance_uuid == model.instance_uuid,
+    ).filter(
+        sa.or_(model.updated_at < before, mapping.updated_at < before),
+        model.instance.like(f'%{mark.KEY}%')), model, last)
 
 
 @main_db_api.pick_context_manager_reader
-def _hidden(context: ty.Any, before: datetime.datetime, last: int) -> _Page:
-    return _page(_instances(context, before).filter(
+def _hidden(context: ty.Any, last: int) -> _Page:
+    return _page(_instances(context).filter(
         models.Instance.hidden.is_(True)), models.Instance, last)
 
 
@@ -143,27 +154,30 @@ def _kept(
     context: ty.Any, before: datetime.datetime, cell0_id: int, last: int
 ) -> _Page:
     model, mapping = api_models.RequestSpec, api_models.InstanceMapping
-    return _page(context.session.query(model.id, model.instance_uuid).join(
+    touched = sa.func.coalesce(
+        mapping.updated_at, mapping.created_at, model.created_at)
+    return _page(context.session.query(
+        model.id, model.instance_uuid,
+    ).outerjoin(
         mapping, mapping.instance_uuid == model.instance_uuid,
     ).filter(
-        mapping.cell_id != cell0_id, mapping.updated_at < before,
-        model.spec.like(_KEPT)), model, last)
+        # In no cell, or without a mapping.
+        sa.or_(mapping.cell_id.is_(None), mapping.cell_id != cell0_id),
+        touched < before, lookup.has_kept(model.spec)), model, last)
 
 
 @main_db_api.pick_context_manager_reader
-def _attempted(
-    context: ty.Any, before: datetime.datetime, last: int
-) -> _Page:
-    return _page(_instances(context, before).filter(
+def _attempted(context: ty.Any, last: int) -> _Page:
+    return _page(_instances(context).filter(
         models.Instance.hidden.isnot(True), _has_rebuild(context)),
         models.Instance, last)
 
 
 @main_db_api.pick_context_manager_reader
-def _hostless(context: ty.Any, before: datetime.datetime, last: int) -> _Page:
-    return _page(_instances(context, before).filter(
+def _hostless(context: ty.Any, last: int) -> _Page:
+    return _page(_instances(context).filter(
         models.Instance.host.is_(None), models.Instance.launched_at.is_(None),
-        _has_rebuild(context)), models.Instance, last)
+    ), models.Instance, last)
 
 
 def _has_rebuild(context: ty.Any) -> ty.Any:
@@ -185,24 +199,13 @@ def _abandoned(context: ty.Any, uuids: list[str]) -> list[str]:
 
 @main_db_api.pick_context_manager_reader
 def _buried(context: ty.Any, last: int) -> _Page:
-    return _page(_instances(context, None), models.Instance, last)
+    return _page(_instances(context), models.Instance, last)
 
 
-@api_db_api.context_manager.reader
-def _count_kept(context: ty.Any, uuids: list[str]) -> int:
-    model = api_models.RequestSpec
-    found: int = context.session.query(model.id).filter(
-        model.instance_uuid.in_(uuids), model.spec.like(_KEPT)).count()
-    return found
-
-
-def _instances(context: ty.Any, before: datetime.datetime | None) -> ty.Any:
-    model = models.Instance
-    query = context.session.query(model.id, model.uuid).filter_by(deleted=0)
-    if before is not None:
-        query = query.filter(
-            sa.func.coalesce(model.updated_at, model.created_at) < before)
-    return query
+def _instances(context: ty.Any) -> ty.Any:
+    # Their age says nothing: updates by the owner refresh it.
+    return context.session.query(
+        models.Instance.id, models.Instance.uuid).filter_by(deleted=0)
 
 
 def _page(query: ty.Any, model: ty.Any, last: int) -> _Page:

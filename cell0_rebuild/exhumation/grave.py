@@ -20,6 +20,7 @@ when the server has been handed to a compute.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import typing as ty
 
 from nova.compute import task_states
@@ -119,13 +120,19 @@ def is_there(context: ty.Any, instance_uuid: str) -> bool:
 
 
 def _lock(context: ty.Any, instance_uuid: str) -> bool:
-    return context.session.query(models.Instance.id).filter_by(
-        uuid=instance_uuid).with_for_update().first() is not None
+    instance, volume = models.Instance, models.BlockDeviceMapping
+    # Nova changes volumes without a look at the instance.
+    return bool(context.session.query(instance.id, volume.id).outerjoin(
+        volume, volume.instance_uuid == instance.uuid,
+    ).filter(instance.uuid == instance_uuid).with_for_update().all())
 
 
 def _remove(context: ty.Any, instance_uuid: str) -> None:
+    # Nova's own would try again after a deadlock by itself, when the locks
+    # are gone.
+    destroy = inspect.unwrap(main_db_api.instance_destroy)
     with contextlib.suppress(exception.InstanceNotFound):
-        main_db_api.instance_destroy(
+        destroy(
             context, instance_uuid, hard_delete=True,
             constraint=main_db_api.constraint(
                 host=main_db_api.equal_any(None)))
@@ -182,7 +189,7 @@ def close(
 ) -> bool:
     """Carry over what was changed lately and delete the row.
 
-    The row is locked meanwhile: a change either is carried over or finds no
+    The rows are locked meanwhile: a change either is carried over or finds no
     row and fails.
 
     :param context: targeted at cell0.

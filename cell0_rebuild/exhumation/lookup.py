@@ -10,10 +10,11 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What the API database has of a server that is to be rebuilt."""
+"""What the API database has of servers that were buried."""
 
 from __future__ import annotations
 
+import collections.abc
 import datetime
 import typing as ty
 
@@ -23,6 +24,9 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild import objects as our_objects
+
+_KEPT = f'%"{our_objects.SECTION}"%'
 
 
 class Found(ty.NamedTuple):
@@ -62,3 +66,36 @@ def _read(context: ty.Any, instance_uuid: str) -> ty.Any:
     ).outerjoin(
         spec, spec.instance_uuid == mapping.instance_uuid,
     ).filter(mapping.instance_uuid == instance_uuid).first()
+
+
+def has_kept(spec: ty.Any) -> ty.Any:
+    """Return the condition that something is kept in a stored RequestSpec.
+
+    :param spec: the column.
+    """
+    return spec.like(_KEPT)
+
+
+@api_db_api.context_manager.reader
+def kept_at(
+    context: ty.Any, instance_uuid: str
+) -> datetime.datetime | None:
+    """Return when the RequestSpec of a server was written last.
+
+    :returns: None if nothing is kept there, or it is gone.
+    """
+    model = models.RequestSpec
+    row = context.session.query(model.updated_at, model.created_at).filter(
+        model.instance_uuid == instance_uuid, has_kept(model.spec)).first()
+    return None if row is None else row.updated_at or row.created_at
+
+
+@api_db_api.context_manager.reader
+def kept_of(
+    context: ty.Any, instance_uuids: collections.abc.Collection[str]
+) -> set[str]:
+    """Return which of these servers have something kept."""
+    model = models.RequestSpec
+    rows = context.session.query(model.instance_uuid).filter(
+        model.instance_uuid.in_(instance_uuids), has_kept(model.spec))
+    return {uuid for uuid, in rows}

@@ -23,11 +23,19 @@ would not do: SQLite, and MySQL after a restart, give the same ID again.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import typing as ty
 
 from oslo_serialization import jsonutils
+from oslo_utils import timeutils
+
+from cell0_rebuild import exceptions
+from cell0_rebuild import stored
 
 KEY = 'cell0_rebuild'
+
+# See stored.py for what a new one means. 1.1: aged. 1.2: cells.
+VERSION = '1.2'
 
 
 @dataclasses.dataclass
@@ -44,6 +52,12 @@ class Mark:
     :param writes: the image that Cinder has to write to the root volume.
     :param answered: the request was answered before Cinder had.
     :param accepted: the changes are made: if the attempt fails, they stay.
+    :param aged: its age is that of the instance mapping. An older version of
+        the package refreshes only the build request.
+    :param cells: the UUIDs of the real cells that the conductor may have
+        created the server in; None if an older version of the package has it.
+    :param version: of what is stored.
+    :param others: what a newer version of the package has more.
     """
 
     generation: str
@@ -55,31 +69,107 @@ class Mark:
     writes: str | None = None
     answered: bool = False
     accepted: bool = False
+    aged: bool = False
+    cells: list[str] | None = None
+    version: str = VERSION
+    others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+
+    def touched(
+        self, build_request: datetime.datetime | None,
+        mapping: datetime.datetime | None,
+    ) -> datetime.datetime | None:
+        """Return when somebody has worked on the attempt last.
+
+        Of the two, an update by the owner writes only the build request.
+
+        :param build_request: when it was written last.
+        :param mapping: when the instance mapping was.
+        """
+        return mapping if self.aged and mapping is not None else build_request
+
+    def to_primitive(self) -> dict[str, ty.Any]:
+        """Return what is stored."""
+        values = dataclasses.asdict(self)
+        return {**values.pop('others'), **values}
 
     def put_on(self, instance: ty.Any) -> None:
         """Put the mark on the instance of a build request."""
         instance.system_metadata = dict(
             instance.system_metadata,
-            **{KEY: jsonutils.dumps(dataclasses.asdict(self))})
+            **{KEY: jsonutils.dumps(self.to_primitive())})
+
+
+# What each entry may be, and what it is if it is missing.
+_ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
+    'generation': (stored.TEXT, stored.NEEDED),
+    'changed': ((list,), []),
+    'baseline': ((dict,), {}),
+    'asked': ((dict,), {}),
+    'mapped_at': (stored.TEXT_OR_NONE, None),
+    'taken_by': (stored.TEXT_OR_NONE, None),
+    'writes': (stored.TEXT_OR_NONE, None),
+    'answered': ((bool,), False),
+    'accepted': ((bool,), False),
+    'aged': ((bool,), False),
+    'cells': ((list, type(None)), None),
+    'version': (stored.TEXT, stored.FIRST),
+}
+
+
+def is_on(instance: ty.Any) -> bool:
+    """Tell whether the instance of a build request has a mark."""
+    return ('system_metadata' in instance
+            and KEY in instance.system_metadata)
 
 
 def of(instance: ty.Any) -> Mark | None:
-    """Return the mark of a build request's instance; None if it has none."""
-    if 'system_metadata' not in instance:
-        return None
-    text = instance.system_metadata.get(KEY)
-    return None if text is None else read(jsonutils.loads(text))
+    """Return the mark of a build request's instance; None if it has none.
 
-
-def read(values: dict[str, ty.Any]) -> Mark:
-    """Return the mark that has these fields.
-
-    What a newer version of the package has more is left out: its field must
-    be one that can be ignored.
+    :raises Unreadable: if this package cannot read it.
     """
-    known = {field.name for field in dataclasses.fields(Mark)}
-    return Mark(**{name: value for name, value in values.items()
-                   if name in known})
+    if not is_on(instance):
+        return None
+    try:
+        values = jsonutils.loads(instance.system_metadata[KEY])
+    except ValueError as error:
+        raise exceptions.Unreadable('it is damaged') from error
+    return read(values)
+
+
+def of_generation(instance: ty.Any, generation: str) -> Mark | None:
+    """Return the mark of an attempt; None if its instance has another.
+
+    Whoever has the attempt could read the mark when it began.
+    """
+    try:
+        found = of(instance)
+    except exceptions.Unreadable:
+        return None
+    return found if found and found.generation == generation else None
+
+
+def read(values: ty.Any) -> Mark:
+    """Return the mark that has these entries.
+
+    :raises Unreadable: if this package cannot read it.
+    """
+    values = stored.entries(values, VERSION)
+    known = {name: stored.entry(values, name, *form)
+             for name, form in _ENTRIES.items()}
+    if not all(isinstance(name, str) for name in known['changed']):
+        raise stored.damaged('changed')
+    _check_time(known['mapped_at'])
+    # All that this package knows is stored with it from here on.
+    known['version'] = stored.newest(known['version'], VERSION)
+    return Mark(**known, others={
+        name: value for name, value in values.items() if name not in known})
+
+
+def _check_time(text: str | None) -> None:
+    try:
+        timeutils.parse_isotime(text or '1970-01-01T00:00:00')
+    except ValueError as error:
+        raise stored.damaged('mapped_at') from error
 
 
 def take_off(instance: ty.Any) -> None:

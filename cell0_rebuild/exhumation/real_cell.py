@@ -103,21 +103,19 @@ def remove(
     return True
 
 
-def delete_unmapped(context: ty.Any, instance_uuid: str) -> None:
+def delete(context: ty.Any, instance_uuid: str, cell: ty.Any) -> None:
     """Delete the row of a server whose owner has deleted its build request.
 
-    Nova looks for it in the cell that the server is mapped to, which is none
-    before its conductor says so. It stays soft-deleted, as Nova leaves it.
+    It stays soft-deleted, as Nova leaves it.
     """
-    for cell in objects.CellMappingList.get_all(context):
-        row = None if cell.is_cell0() else find(context, instance_uuid, cell)
-        if row is None or row.deleted or row.is_on_host:
-            continue
-        # The conductor, if it lives, does the same.
-        with contextlib.suppress(exception.InstanceNotFound):
-            objects.Instance.get_by_uuid(
-                cells.targeted(context, cell), instance_uuid,
-                expected_attrs=[]).destroy()
+    row = find(context, instance_uuid, cell)
+    if row is None or row.deleted or row.is_on_host:
+        return
+    # The conductor, if it lives, does the same.
+    with contextlib.suppress(exception.InstanceNotFound):
+        objects.Instance.get_by_uuid(
+            cells.targeted(context, cell), instance_uuid,
+            expected_attrs=[]).destroy()
 
 
 def on_host() -> Exception:

@@ -60,7 +60,7 @@ _ACTIONS = {
     stuck.State.NOT_BUILT: 'bury again',
     stuck.State.HIDDEN: 'bury again',
     stuck.State.BUILT: 'finish',
-    stuck.State.DELETED: 'remove row in cell0',
+    stuck.State.DELETED: 'remove what is left',
     stuck.State.LEFTOVERS: 'remove leftovers',
 }
 
@@ -135,7 +135,7 @@ class Recovery:
         try:
             with statements.hidden_values():
                 found = self._finder.look(uuid)
-        except exceptions.DatabaseDown as error:
+        except (exceptions.DatabaseDown, exceptions.Unreadable) as error:
             LOG.error('The server cannot be looked at. %s', error,
                       instance_uuid=uuid)
             return Result(uuid, 'unknown', 'none', str(error))
@@ -145,20 +145,29 @@ class Recovery:
             return Result(uuid, 'unknown', 'none', exceptions.text(error))
         if found is None:
             return None
-        problem, state = None, found.state
+        state, problem = found.state, None
         if not dry_run:
-            try:
-                with statements.hidden_values():
-                    state = self._mend(found)
-            except _ChangedMeanwhile:
-                problem = 'it was changed meanwhile; run this again later'
-            except exceptions.NoPlacement as error:
-                problem = f'its allocations are left: {error}'
-            except Exception as error:
-                LOG.exception('The server could not be recovered.',
-                              instance_uuid=uuid)
-                problem = exceptions.text(error)
+            state, problem = self._try_to_mend(found)
         return Result(uuid, state.value, _ACTIONS[state], problem)
+
+    def _try_to_mend(
+        self, found: stuck.Stuck
+    ) -> tuple[stuck.State, str | None]:
+        """Return the state that it was in, and why it could not be mended."""
+        try:
+            with statements.hidden_values():
+                return self._mend(found), None
+        except _ChangedMeanwhile:
+            problem = 'it was changed meanwhile; run this again later'
+        except exceptions.Unreadable as error:
+            problem = str(error)
+        except exceptions.NoPlacement as error:
+            problem = f'its allocations are left: {error}'
+        except Exception as error:
+            LOG.exception('The server could not be recovered.',
+                          instance_uuid=found.uuid)
+            problem = exceptions.text(error)
+        return found.state, problem
 
     def _mend(self, found: stuck.Stuck) -> stuck.State:
         """Mend a server and return the state that it was in."""
@@ -167,7 +176,7 @@ class Recovery:
         if state is stuck.State.BUILT:
             _finish(context, found)
         elif state is stuck.State.DELETED:
-            _clear(context, found)
+            self._clear(context, found)
         else:
             try:
                 self._bury(context, found)
@@ -179,7 +188,8 @@ class Recovery:
         return state
 
     def _bury(self, context: ty.Any, found: stuck.Stuck) -> None:
-        if found.state is stuck.State.ON_ITS_WAY:
+        on_its_way = found.state is stuck.State.ON_ITS_WAY
+        if on_its_way:
             found, buried = self._bury_on_its_way(context, found)
         elif found.state is stuck.State.LEFTOVERS:
             buried = True
@@ -189,9 +199,27 @@ class Recovery:
             _remove_traces(context, found)
             self._resources.release(
                 found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
-        # Its owner may have deleted it, or another run have buried it.
         elif not attempts.is_at_rest(context, found.uuid):
             raise _ChangedMeanwhile
+        elif on_its_way:
+            # Its owner has deleted it, or another run has buried it.
+            self._clear(context, found)
+
+    def _clear(self, context: ty.Any, found: stuck.Stuck) -> None:
+        for trace in found.traces:
+            if not trace.row.is_on_host:
+                real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
+            elif not _finish(
+                    context, dataclasses.replace(found, cell=trace.cell)):
+                raise real_cell.on_host()
+        if found.cell is not None:
+            attempts.remove_grave(context, found.uuid)
+            return
+        attempts.clear(context, found.uuid)
+        if not any(trace.row.is_on_host for trace in found.traces):
+            self._resources.release(
+                found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
+        attempts.erase(context, found.uuid)
 
     def _bury_on_its_way(
         self, context: ty.Any, found: stuck.Stuck
@@ -261,26 +289,13 @@ def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:
 def _finish(context: ty.Any, found: stuck.Stuck) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
+    the_mark = _kept_mark(context, found.uuid)
     # It was being taken back when a compute took it.
     switch.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
     return attempts.finish(context, attempts.Attempt(
-        objects.BuildRequest(instance_uuid=found.uuid),
-        _kept_mark(context, found.uuid), last_state={}, row_id=row_id),
-        found.cell)
-
-
-def _clear(context: ty.Any, found: stuck.Stuck) -> None:
-    for trace in found.traces:
-        if not trace.row.is_on_host:
-            real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
-        elif not _finish(
-                context, dataclasses.replace(found, cell=trace.cell)):
-            raise real_cell.on_host()
-    if found.cell is None:
-        attempts.clear(context, found.uuid)
-    else:
-        attempts.remove_grave(context, found.uuid)
+        objects.BuildRequest(instance_uuid=found.uuid), the_mark,
+        last_state={}, row_id=row_id), found.cell)
 
 
 def _remove_traces(context: ty.Any, found: stuck.Stuck) -> None:

@@ -30,7 +30,8 @@ built            none         real cell any      a conductor before it had
 hidden           none         cell0     hidden   whoever took it back there
 deleted          none         none, or  any      nova-api, in a delete; or
                               deleted            one of these states, and its
-                                                 owner deleted the server
+                                                 owner deleted the server; or
+                                                 a database was down then
 leftovers        none         cell0     shown    a conductor after it had
                                                  buried the server again: a
                                                  row in a real cell, or
@@ -56,6 +57,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import switch
@@ -157,28 +159,37 @@ class Finder:
         if place is not None and place.build_request_id is not None:
             return Stuck(
                 uuid, State.ON_ITS_WAY, self._traces(uuid),
-                self._cell(place)) if self._is_old_and_ours(uuid) else None
-        if grave is not None and grave.touched >= self._before:
-            return None
-        if grave is not None and grave.deleted:
-            grave = None
+                self._cell(place)) if self._is_old_and_ours(
+                    uuid, place) else None
+        # The rows say nothing of it: updates by the owner write them, too.
         if place is not None and place.touched >= self._before:
             return None
         if place is None or place.is_abandoned:
-            return self._deleted(uuid, grave)
+            return self._deleted(uuid, place, grave)
+        if grave is not None and grave.deleted:
+            grave = None
         if place.cell_id == self._home.id:
             return self._in_cell0(uuid, grave)
         return self._in_real_cell(uuid, grave, self._cell(place))
 
     def _deleted(
-        self, uuid: str, grave: real_cell.Row | None
+        self, uuid: str, place: switch.Place | None,
+        grave: real_cell.Row | None,
     ) -> Stuck | None:
-        traces = self._traces(uuid)
-        if grave is None and not traces:
+        if grave is not None and grave.touched >= self._before:
             return None
+        if grave is not None and grave.deleted:
+            grave = None
+        traces, kept_at = self._traces(uuid), lookup.kept_at(
+            self._context, uuid)
+        if grave is None and not traces:
+            # Nova archives what is left of a server in a cell. A create that
+            # is being buried is deleted with a young RequestSpec.
+            if kept_at is None or kept_at >= self._before or (
+                    place is not None and place.cell_id is not None):
+                return None
         # What lists still show may also be Nova's own doing.
-        if (grave is None or not grave.hidden) and our_objects.kept_mark(
-                self._context, uuid) is None:
+        elif (grave is None or not grave.hidden) and kept_at is None:
             return None
         return Stuck(uuid, State.DELETED, traces)
 
@@ -204,26 +215,26 @@ class Finder:
         if row is None:
             return Stuck(
                 uuid, State.NOT_BUILT, [], cell) if grave else None
-        if row.touched >= self._before:
-            return None
         if row.deleted:
-            return Stuck(uuid, State.DELETED, [], cell) if grave else None
+            return Stuck(uuid, State.DELETED, [], cell) if (
+                grave and row.touched < self._before) else None
         traces = [Trace(cell, row)]
         if grave is None or row.is_on_host:
-            if grave is None and our_objects.kept_mark(
-                    self._context, uuid) is None:
+            if grave is None and not our_objects.is_kept(
+                    self._context, uuid):
                 return None
             return Stuck(uuid, State.BUILT, traces, cell)
         return Stuck(uuid, State.NOT_BUILT, traces, cell)
 
-    def _is_old_and_ours(self, uuid: str) -> bool:
+    def _is_old_and_ours(self, uuid: str, place: switch.Place) -> bool:
         try:
             found = objects.BuildRequest.get_by_instance_uuid(
                 self._context, uuid)
         except exception.BuildRequestNotFound:
             return False
-        return (mark.of(found.instance) is not None
-                and timeutils.normalize_time(found.updated_at) < self._before)
+        the_mark = mark.of(found.instance)
+        return the_mark is not None and timeutils.normalize_time(
+            the_mark.touched(found.updated_at, place.touched)) < self._before
 
     def _traces(self, uuid: str) -> list[Trace]:
         found = ((cell, self._row(uuid, cell)) for cell in self._cells)

@@ -31,18 +31,12 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import sqlalchemy as sa
-import tenacity
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild.exhumation import lookup
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild import statements
-
-# Also if the database went away, perhaps after it had committed.
-_patiently = tenacity.retry(
-    retry=tenacity.retry_if_exception_type(db_exc.DBError),
-    stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
-    reraise=True)
 
 
 def to_build_request(
@@ -97,7 +91,7 @@ def take(
                  f'{host} {uuidutils.generate_uuid()}', spec)
 
 
-@_patiently
+@statements.patiently
 @statements.retried
 @api_db_api.context_manager.writer
 def _take(
@@ -105,11 +99,13 @@ def _take(
     spec: ty.Any,
 ) -> ty.Any:
     locked = _locked(context, instance_uuid, generation)
-    if locked is None or _cell_of(context, instance_uuid) is not None:
+    if locked is None or locked.mark.taken_by not in (None, taker):
         return None
-    if locked.mark.taken_by not in (None, taker):
+    if not _touch(context, instance_uuid, None):
         return None
     locked.mark.taken_by = taker
+    locked.mark.aged = True
+    locked.mark.cells = []
     _store(context, locked, spec)
     return locked.build_request
 
@@ -134,15 +130,29 @@ def is_answered(
     context: ty.Any, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether the request was answered: nobody waits for the outcome."""
+    found = _mark_of(context, instance_uuid, generation)
+    return found is not None and found.answered
+
+
+@api_db_api.context_manager.reader
+def is_waiting(
+    context: ty.Any, instance_uuid: str, generation: str
+) -> bool:
+    """Tell whether an attempt waits for a conductor that takes it."""
+    found = _mark_of(context, instance_uuid, generation)
+    return found is not None and found.taken_by is None
+
+
+def _mark_of(
+    context: ty.Any, instance_uuid: str, generation: str
+) -> mark.Mark | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).first()
-    found = None if row is None else mark.of(
-        _build_request(context, row).instance)
-    return (found is not None and found.generation == generation
-            and found.answered)
+    return None if row is None else mark.of_generation(
+        _build_request(context, row).instance, generation)
 
 
-@_patiently
+@statements.patiently
 @statements.retried
 @api_db_api.context_manager.writer
 def accept(
@@ -178,8 +188,7 @@ def _save_changes(context: ty.Any, spec: ty.Any) -> None:
     if not changed:
         return
     # The row may have changed since it was read.
-    stored = objects.RequestSpec.get_by_instance_uuid(
-        context, spec.instance_uuid)
+    stored = our_objects.locked(context, spec.instance_uuid)
     # Nova does not read it, but stores whether there were none.
     for field in changed | {'requested_resources'}:
         setattr(stored, field, getattr(spec, field))
@@ -199,11 +208,14 @@ def seize(
     """
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).with_for_update().first()
-    if row is None or row.updated_at is None or row.updated_at >= before:
+    if row is None:
         return None
     age, build_request = row.updated_at, _build_request(context, row)
     found = mark.of(build_request.instance)
     if found is None:
+        return None
+    touched = found.touched(age, _touched(context, instance_uuid))
+    if touched is None or touched >= before:
         return None
     found.generation = uuidutils.generate_uuid()
     if found.taken_by is not None:
@@ -219,17 +231,21 @@ def seize(
 @api_db_api.context_manager.writer
 def refresh(
     context: ty.Any, instance_uuid: str, generation: str,
-    cell_id: int | None = None,
+    cell_id: int | None = None, next_cell: str | None = None,
 ) -> bool:
     """Make an attempt young again.
 
     :param cell_id: the real cell that it has reached.
+    :param next_cell: the UUID of the one in which it is created next.
     :returns: False if it is no longer the current one.
     """
     locked = _locked(context, instance_uuid, generation)
-    if locked is None or _cell_of(context, instance_uuid) not in (
-            None, cell_id):
+    if locked is None or not _touch(context, instance_uuid, cell_id):
         return False
+    if next_cell is not None:
+        locked.mark.cells = [*(locked.mark.cells or ()), next_cell]
+        _store(context, locked)
+    # This is what an older version of the package looks at.
     locked.row.update({'updated_at': timeutils.utcnow()})
     return True
 
@@ -257,12 +273,13 @@ def end(
 
     :param last: the mark, which stays with what is kept of the server.
     :returns: the build request as it was at last; None if it was gone.
+    :raises Unreadable: if what is kept of the server cannot be read.
     """
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
         return None
     our_objects.keep_also(
-        context, instance_uuid, mark=dataclasses.asdict(last))
+        context, instance_uuid, mark=last.to_primitive())
     context.session.delete(locked.row)
     return locked.build_request
 
@@ -303,6 +320,26 @@ def remap(
     :returns: False if it is not mapped to the old one, or is deleted.
     """
     return _set_cell(context, instance_uuid, old, new)
+
+
+@statements.retried
+@api_db_api.context_manager.writer
+def erase(context: ty.Any, instance_uuid: str) -> None:
+    """Delete what there is of a server that its owner deleted on its way.
+
+    Nova archives it with the rows of the server in its cell, and it has none.
+    """
+    mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
+    here = {'instance_uuid': instance_uuid}
+    if context.session.query(
+            api_models.BuildRequest.id).filter_by(**here).first():
+        return
+    context.session.query(mapping).filter_by(cell_id=None, **here).delete(
+        synchronize_session=False)
+    if context.session.query(mapping.id).filter_by(**here).first():
+        return
+    context.session.query(spec).filter_by(**here).filter(
+        lookup.has_kept(spec.spec)).delete(synchronize_session=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -367,11 +404,26 @@ def _set_cell(
     return rows == 1
 
 
-def _cell_of(context: ty.Any, instance_uuid: str) -> int | None:
-    cell_id: int | None = context.session.query(
-        api_models.InstanceMapping.cell_id).filter_by(
+def _touch(
+    context: ty.Any, instance_uuid: str, cell_id: int | None
+) -> bool:
+    """Make the mapping young, if it is to no cell or to this one."""
+    mapping = api_models.InstanceMapping
+    rows: int = context.session.query(mapping).filter_by(
+        instance_uuid=instance_uuid,
+    ).filter(sa.or_(
+        mapping.cell_id.is_(None), mapping.cell_id == cell_id,
+    )).update({'updated_at': timeutils.utcnow()}, synchronize_session=False)
+    return rows == 1
+
+
+def _touched(
+    context: ty.Any, instance_uuid: str
+) -> datetime.datetime | None:
+    moment: datetime.datetime | None = context.session.query(
+        api_models.InstanceMapping.updated_at).filter_by(
         instance_uuid=instance_uuid).scalar()
-    return cell_id
+    return moment
 
 
 class _Locked(ty.NamedTuple):
@@ -390,10 +442,8 @@ def _locked(
     if row is None:
         return None
     build_request = _build_request(context, row)
-    found = mark.of(build_request.instance)
-    if found is None or found.generation != generation:
-        return None
-    return _Locked(row, build_request, found)
+    found = mark.of_generation(build_request.instance, generation)
+    return None if found is None else _Locked(row, build_request, found)
 
 
 def _build_request(context: ty.Any, row: ty.Any) -> ty.Any:

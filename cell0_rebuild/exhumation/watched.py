@@ -24,8 +24,11 @@ import typing as ty
 
 from nova import objects
 
-_FIELDS = ('display_name', 'display_description', 'hostname', 'locked',
-           'locked_by')
+# All that Nova's PUT can change of an instance, and what a lock does.
+FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
+          'access_ip_v6', 'auto_disk_config', 'locked', 'locked_by')
+# JSON has no addresses.
+_AS_TEXT = ('access_ip_v4', 'access_ip_v6')
 
 
 def state(
@@ -36,7 +39,9 @@ def state(
     :param bdms: left out, their flags are not part of the state.
     :param tags: likewise.
     """
-    found = {field: getattr(instance, field) for field in _FIELDS}
+    found = {field: getattr(instance, field) for field in FIELDS}
+    found.update((field, str(found[field])) for field in _AS_TEXT
+                 if found[field] is not None)
     found['locked_reason'] = instance.system_metadata.get('locked_reason')
     if bdms is not None:
         found['delete_on_termination'] = {
@@ -89,5 +94,5 @@ def update(instance: ty.Any, changed: dict[str, ty.Any]) -> None:
             if value is None:
                 del metadata['locked_reason']
             instance.system_metadata = metadata
-        elif name in _FIELDS:
+        elif name in FIELDS:
             setattr(instance, name, value)

@@ -49,7 +49,8 @@ def lines() -> collections.abc.Iterator[str]:
     yield from _section(
         '``cell0-rebuild-manage``: called',
         [_row(target) for group in (
-            internals.MOVES, internals.LEFTOVERS, internals.RECOVERY)
+            internals.MOVES, internals.LEFTOVERS, internals.RECOVERY,
+            internals.DEMANDS, internals.PROBES)
          for target in group])
 
 

@@ -30,11 +30,24 @@ class CloudTestCase(testtools.TestCase):
         super().setUp()
         self.cloud = clouds.shared()
         self.user = self.cloud.user
+        self.nova_log = self.watch_log('nova', 'Traceback (most recent call')
         self.cloud.only_hosts_in()
 
     def unique(self, kind):
         """Return a name that nothing else has."""
         return f'{kind}-{uuid.uuid4().hex[:8]}'
+
+    def watch_log(self, service, text):
+        """Fail in the end if a service has logged a text; return its log."""
+        log = self.cloud.log(service)
+
+        def check():
+            if found := log.excerpts(text):
+                self.fail('\n'.join([f'{service} has logged:', *found]))
+
+        # What is cleaned up after it was set up before it.
+        self.addCleanup(check)
+        return log
 
     def create_server(self, **wanted):
         """Ask for a server, which is deleted after the test."""

@@ -15,6 +15,7 @@
 import atexit
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,25 @@ def _stop():
 
 class CommandFailed(Exception):
     """A command of a client ended with an error."""
+
+
+class Log:
+    """What a service logs from now on."""
+
+    def __init__(self, path):
+        self._path = path
+        self._begin = path.stat().st_size
+
+    @property
+    def text(self):
+        """All of it."""
+        return self._path.read_bytes()[self._begin:].decode(errors='replace')
+
+    def excerpts(self, text):
+        """Return each place that has a text, with what is around it."""
+        found = self.text
+        return [found[max(match.start() - 500, 0):match.start() + 3000]
+                for match in re.finditer(re.escape(text), found)]
 
 
 class Cloud:
@@ -101,6 +121,10 @@ class Cloud:
     def service(self, name):
         """Return a service by its name."""
         return self._runner.service(name)
+
+    def log(self, service):
+        """Return what a service logs from now on."""
+        return Log(self.service(service).daemon.log)
 
     def volume_file(self, volume_id):
         """Return the file that has the data of a volume."""

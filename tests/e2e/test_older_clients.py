@@ -12,8 +12,12 @@
 
 """Clients that refuse a microversion that they do not know."""
 
+from novaclient import client as nova_client
+from novaclient import exceptions as nova_exceptions
+
 from tests.e2e import base
 from tests.e2e import clouds
+from tools.cloud import contents
 from tools.cloud import plan as plans
 
 _OPENED = '2.93'
@@ -37,6 +41,16 @@ class OlderClientsTestCase(base.CloudTestCase):
         self.cloud.run('--os-compute-api-version', _OPENED, 'server',
                        'rebuild', '--wait', server, client=client)
         self.assertEqual('ACTIVE', self.server(server).status)
+
+    def test_python_novaclient_rebuilds_as_it_is(self):
+        self.assertRaises(
+            nova_exceptions.UnsupportedVersion, nova_client.Client,
+            clouds.ADDED, session=self.user.session)
+        server = self.bury()
+        self.cloud.only_hosts_in('cell1')
+        nova_client.Client(_OPENED, session=self.user.session).servers.rebuild(
+            server, self.image(contents.IMAGE))
+        self.wait_for('ACTIVE', server)
 
     def test_a_client_that_is_told_nothing_rebuilds(self):
         server = self.bury()

@@ -12,6 +12,8 @@
 
 """Servers on volumes, whose data can be looked at."""
 
+import re
+
 from tests.e2e import base
 from tests.e2e import clouds
 from tools.cloud import contents
@@ -42,6 +44,18 @@ class VolumesTestCase(base.CloudTestCase):
                        self.buried)
         self._assert_content(contents.OTHER_IMAGE, b'\0' * len(_MARK))
         self._assert_in_use(contents.OTHER_IMAGE)
+
+    def test_what_cinder_says_of_a_root_volume_is_no_error(self):
+        cinder = self.watch_log('cinder-volume', ' ERROR ')
+        self.accept_rebuild(self.buried, imageRef=self.image(
+            contents.OTHER_IMAGE))
+        self.wait_for('ACTIVE', self.buried)
+        event = 'volume-reimaged'
+        self.assertIn(event, cinder.text)
+        [answer] = re.findall(
+            r'POST /v2.1/os-server-external-events => .* \(HTTP/1.1 (\d+)\)',
+            self.nova_log.text)
+        self.assertEqual('207', answer)
 
     def test_the_same_image_keeps_what_is_on_a_root_volume(self):
         self.cloud.run(*_REBUILD, '--image', contents.IMAGE, self.buried)

@@ -151,6 +151,11 @@ ERRORS = {
 }
 
 
+def of(boundary):
+    """Return what can happen at a boundary, as an Error is made of it."""
+    return ERRORS.get(boundary.what, ERRORS[boundary.kind])
+
+
 # What Nova does in the request by itself, before and after our part.
 _OF_NOVA = ('', 'api.microversion._rebuild_action')
 
@@ -178,7 +183,7 @@ class ErrorSeries(series.Series):
     def faults_of(self, crossed):
         """Replace: each boundary has the errors of its kind."""
         return [Error(boundary, *error) for boundary in crossed
-                for error in ERRORS.get(boundary.what, ERRORS[boundary.kind])]
+                for error in of(boundary)]
 
     def run_rebuild(self, server, fault=None):
         """Extend: remember what there was before."""

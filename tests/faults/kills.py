@@ -135,7 +135,7 @@ class KillSeries(testtools.TestCase):
         self._settle()
         self._try_all(cases, self.check_shown)
         deleted = self._ending(cases, series.DELETE)
-        self._delete_all(deleted, remains.in_cell0)
+        self._delete_all(deleted, remains.is_orphan)
         recovered = self.cloud.recover()
         for case in cases:
             if recovered is None:

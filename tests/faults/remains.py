@@ -22,28 +22,34 @@ ACCELERATORS = 'accelerators'
 def of(server_id, dump=None):
     """Return a readable set of the rows that belong to a server.
 
-    In a cell they may stand beside the soft-deleted row of the instance, with
-    which Nova archives them; else they are said to be orphans.
+    They may stand beside the soft-deleted row of the instance in a cell, with
+    which Nova archives them and those of the API database; else they are said
+    to be orphans.
 
     :param dump: all rows as {database: {table: [row, ...]}}.
     """
-    found = set()
-    for database, tables in (dump or databases.dump()).items():
-        rows = _rows(server_id, tables)
-        if database == 'api':
-            found |= {_of_api(table, row) for table, row in rows}
-            continue
-        buried = any(table == 'instances' and row['deleted']
-                     for table, row in rows)
-        found |= {_of_cell(table, row) if buried
-                  else f'orphans in {database}.{table}'
-                  for table, row in rows}
-    return found
+    rows = {database: _rows(server_id, tables) for database, tables in (
+        dump or databases.dump()).items()}
+    buried = {database for database, found in rows.items() if any(
+        table == 'instances' and row['deleted'] for table, row in found)}
+    if buried:
+        buried.add('api')
+    return {
+        _name(database, table, row) if database in buried
+        else f'orphans in {database}.{table}'
+        for database, found in rows.items() for table, row in found}
 
 
-def in_cell0(name):
-    """Tell whether it is one of the orphans in cell0."""
-    return name.startswith('orphans in cell0.')
+def is_orphan(name):
+    """Tell whether it is what Nova neither sees nor archives.
+
+    In a real cell it would be listed.
+    """
+    return name.startswith(('orphans in cell0.', 'orphans in api.'))
+
+
+def _name(database, table, row):
+    return (_of_api if database == 'api' else _of_cell)(table, row)
 
 
 def _of_api(table, row):

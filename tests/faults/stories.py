@@ -120,16 +120,19 @@ class Deployment(base.FunctionalTestCase):
 
     def _settle(self, server, run):
         """Wait for whatever goes on without the two processes."""
-        # A process that dies cannot put this right, and it is the fixture's:
-        # the database of those who name none.
-        fixture = main_db_api.get_context_manager.__self__
-        fixture._last_ctxt_mgr = fixture._default_ctxt_mgr
+        self._reset_fixture()
         if any(boundary.what == 'build_and_run_instance'
                for boundary in run.conductor.done):
             # Unless the conductor was told that it had failed.
             self._eventually(lambda: self.assertNotEqual(
                 'BUILD', self.api.get_server(server['id'])['status']),
                 'a compute has it, but', max_retries=200)
+
+    def _reset_fixture(self):
+        # A process that dies cannot put this right, and it is the fixture's:
+        # the database of those who name none.
+        fixture = main_db_api.get_context_manager.__self__
+        fixture._last_ctxt_mgr = fixture._default_ctxt_mgr
 
     def wait_for(self, server, status):
         """Wait for a status."""

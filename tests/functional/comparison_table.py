@@ -16,8 +16,9 @@
 ``python -m tests.functional.comparison_table`` prints the table.
 """
 
-import textwrap
 import typing
+
+from tests.functional import listed
 
 _GIVEN = 'test_comparison.GivenTest.test_'
 _SHOWN = 'test_comparison.ShownTest.test_'
@@ -131,17 +132,9 @@ ALL = (*PARAMETERS, *SHOWN)
 
 def table(title, rows):
     """Return a list-table."""
-    lines = ['.. list-table::', '   :header-rows: 1', '   :widths: 40 10 50',
-             '']
-    for cells in ((title, 'Kept', 'Notes'), *(
-            (', '.join(map(_literal, row.names)), row.kept, row.note)
-            for row in rows)):
-        for marker, cell in zip(('* - ', '  - ', '  - '), cells):
-            lines += textwrap.wrap(
-                marker + cell, 79, initial_indent='   ',
-                subsequent_indent='       ', break_on_hyphens=False,
-                drop_whitespace=True) if cell else ['   ' + marker.rstrip()]
-    return '\n'.join(lines)
+    return listed.table('40 10 50', (title, 'Kept', 'Notes'), (
+        (', '.join(map(_literal, row.names)), row.kept, row.note)
+        for row in rows))
 
 
 def _literal(name):

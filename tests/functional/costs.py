@@ -76,6 +76,9 @@ class Scenario(base.FunctionalTestCase):
         self.assertEqual('ACTIVE', shown['status'])
         with self.counts.step('list'):
             self.api.get_servers()
+        with self.counts.step('external event'):
+            self.api.create_server_external_events([{
+                'name': 'network-changed', 'server_uuid': server['id']}])
         same = shown['image']['id']
         other = self.glance.auto_disk_config_enabled_image['id']
         for name, image in (('rebuild', same),

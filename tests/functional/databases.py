@@ -12,6 +12,8 @@
 
 """Look into every table of every database of the test."""
 
+import contextlib
+
 from nova import context as nova_context
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
@@ -19,6 +21,7 @@ from nova.db.main import api as main_db_api
 from nova.db.main import models as main_models
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from cell0_rebuild.exhumation import cells
@@ -46,6 +49,30 @@ def engines():
         found[cell.name] = main_db_api.get_context_manager(
             targeted).reader.get_engine()
     return found
+
+
+def down(name):
+    """Return a context in which a database takes no transaction.
+
+    It tells who has tried.
+
+    :param name: as in :func:`engines`.
+    """
+    return _down(engines()[name])
+
+
+@contextlib.contextmanager
+def _down(engine):
+    tries = []
+
+    def be_down(connection):
+        tries.append(connection)
+        raise db_exc.DBConnectionError(Exception('down'))
+    sa.event.listen(engine, 'begin', be_down)
+    try:
+        yield tries
+    finally:
+        sa.event.remove(engine, 'begin', be_down)
 
 
 def _tables(engine, base, value):

@@ -12,6 +12,7 @@
 
 """The event list and the fault of a buried server stay and grow."""
 
+import threading
 import urllib.parse
 
 from nova import exception
@@ -191,6 +192,36 @@ class NoSecondCreateTest(HistoryTestCase):
         self.buried_again(self.server)
         self.assertEqual(
             [{'cell0': ['create', 'rebuild'], 'cell1': []}], self.seen)
+
+
+class LateActionTest(HistoryTestCase):
+    """A request read the server in cell0, and a rebuild overtook it."""
+
+    def setUp(self):
+        super().setUp()
+        self._start_compute('host1')
+        self.reached, self.goes_on = threading.Event(), threading.Event()
+        self.useFixture(base.Interception(
+            'nova.compute.api.API.lock', before=self.overtake))
+        self.useFixture(base.Interception(
+            _MANAGER + '_create_block_device_mapping', before=self.hold))
+
+    def hold(self, *args, **kwargs):
+        """Hold the conductor when its action is in the new cell."""
+        self.reached.set()
+        self.goes_on.wait(30)
+
+    def overtake(self, *args, **kwargs):
+        self.rebuild(self.server)
+        self.assertTrue(self.reached.wait(30))
+
+    def test_its_action_and_its_result_are_in_the_new_cell(self):
+        self.api.post_server_action(self.server['id'], {'lock': None})
+        self.goes_on.set()
+        self.assertTrue(self.active(self.server)['locked'])
+        self.assertEqual(
+            [('create', ['Error']), ('lock', ['Success']),
+             ('rebuild', ['Success'])], sorted(self.actions(self.server)))
 
 
 class FaultTest(HistoryTestCase):

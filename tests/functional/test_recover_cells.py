@@ -16,9 +16,7 @@ import contextlib
 import io
 import re
 
-from oslo_db import exception as db_exc
 from oslo_upgradecheck import upgradecheck
-import sqlalchemy as sa
 
 from cell0_rebuild.cmd import status
 from tests.functional import base
@@ -40,21 +38,6 @@ class TwoCellsTest(recovering.RecoverTestCase):
         """Leave a host in the second cell only."""
         self.disable_host()
         self._start_compute('host2', cell_name='cell2')
-
-    @contextlib.contextmanager
-    def down(self, database='cell2'):
-        """Have a database that takes no transaction; return who has tried."""
-        tries = []
-
-        def be_down(connection):
-            tries.append(connection)
-            raise db_exc.DBConnectionError(Exception('down'))
-        engine = databases.engines()[database]
-        sa.event.listen(engine, 'begin', be_down)
-        try:
-            yield tries
-        finally:
-            sa.event.remove(engine, 'begin', be_down)
 
     def recover(self):
         """Run the command; return its exit code, what it found and says."""
@@ -84,7 +67,7 @@ class TwoCellsTest(recovering.RecoverTestCase):
     def test_a_cell_that_is_down_cut_the_output_of_recover_short(self):
         self.rebuild(self.server)
         before = databases.dump()
-        with self.down():
+        with databases.down('cell2'):
             code, found, said = self.recover()
         self.assertEqual(1, code)
         self.assertEqual('unknown', found[self.server['id']]['state'])
@@ -98,7 +81,7 @@ class TwoCellsTest(recovering.RecoverTestCase):
         self.disable_host()
         for server in (self.server, self.bury(), self.bury()):
             self.rebuild(server)
-        with self.down() as tries:
+        with databases.down('cell2') as tries:
             found = self.recover()[1]
         self.assertEqual(3, len(found))
         for finding in found.values():
@@ -116,7 +99,7 @@ class TwoCellsTest(recovering.RecoverTestCase):
         self._wait_for_assert(lambda: self.assertEqual(
             [False], databases.hidden(self.server['id'])))
         self.assertIsNone(status.Checks().check_stuck().details)
-        with self.down():
+        with databases.down('cell2'):
             details = status.Checks().check_stuck().details
         self.assertIn('1 servers could not be looked at.', details)
         self.assertIn('(cell2): DBConnectionError', details)
@@ -127,7 +110,7 @@ class TwoCellsTest(recovering.RecoverTestCase):
         for server in (self.server, self.bury(), self.bury()):
             self.rebuild(server)
         before = len(self.stdlog.logger.output)
-        with self.down():
+        with databases.down('cell2'):
             self.recover()
         logged = self.stdlog.logger.output[before:]
         self.assertEqual(3, logged.count('The server cannot be looked at.'))
@@ -135,7 +118,7 @@ class TwoCellsTest(recovering.RecoverTestCase):
             ['Cell'], re.findall(r'ERROR .*\] (\w+) .*\nTraceback', logged))
 
     def test_cell0_that_is_down_ended_all_checks(self):
-        with self.down('cell0'):
+        with databases.down('cell0'):
             for check in (status.Checks().check_stuck,
                           status.Checks().check_unknown):
                 result = check()

@@ -136,6 +136,15 @@ class LostCommitTest(test_races.RaceTestCase):
         self.assertEqual([], found['api']['build_requests'])
         self.assertEqual([], found['cell1']['instances'])
 
+    def test_a_cast_that_failed_and_a_lost_commit_showed_it_twice(self):
+        self.useFixture(base.Interception(base.CAST, before=self._raise_away))
+        self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.remap', after=self._raise_away))
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual([], databases.dump()['cell1']['instances'])
+
     def test_a_refused_rebuild_was_taken_back_only_halfway(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
@@ -143,18 +152,34 @@ class LostCommitTest(test_races.RaceTestCase):
                       'rebuild_instance_in_cell0', be_silent)
         self._assert_refused_without_a_trace('api', number=2)
 
+    def test_a_hiccup_while_it_was_taken_back_left_it_in_build(self):
+        def be_silent(*args):
+            raise exceptions.NoConductor('no answer')
+        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
+                      'rebuild_instance_in_cell0', be_silent)
+        hiccup = self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.to_cell0',
+            before=self._raise_away))
+        before = databases.dump()
+        self.assert_refused(409, self.server)
+        self.assertEqual([], self._changed_since(before))
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertNotIn('before', hiccup.waiting())
+
     def _assert_refused_without_a_trace(
         self, database, number=1, **body
     ):
         before = databases.dump()
         self.useFixture(LostCommit(database, number))
         self.assert_refused(409, self.server, **body)
-        self.assertEqual([], [
-            line for line in databases.differences(before, databases.dump())
-            if '.updated_at: ' not in line])
+        self.assertEqual([], self._changed_since(before))
         self.assert_shown_once(self.server['id'], 'ERROR')
 
-    def _raise_away(self, *args):
+    def _changed_since(self, before):
+        return [line for line in databases.differences(
+            before, databases.dump()) if '.updated_at: ' not in line]
+
+    def _raise_away(self, *args, **kwargs):
         raise db_exc.DBConnectionError()
 
 
@@ -232,6 +257,21 @@ class AnswerTest(base.FunctionalTestCase):
         self.assertIn('a database does not answer',
                       self.assert_refused(409, self.server))
         self.assert_shown_once(self.server['id'], 'BUILD')
+
+    def test_a_lost_answer_and_a_hiccup_of_the_database_was_a_500(self):
+        def lose(*args):
+            raise exceptions.NoConductor('no answer')
+
+        def be_away(*args):
+            raise db_exc.DBConnectionError()
+        self.useFixture(base.Interception(
+            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+            after=lose))
+        hiccup = self.useFixture(base.Interception(
+            'cell0_rebuild.exhumation.switch.answer', before=be_away))
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertNotIn('before', hiccup.waiting())
 
     def _assert_told_of(self, service, error, where):
         """Check the answer when the calls of a function fail."""

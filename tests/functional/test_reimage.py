@@ -22,6 +22,7 @@ from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.exhumation import switch
+from cell0_rebuild import statements
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import databases
@@ -212,7 +213,7 @@ class FailureTest(ReimageTestCase):
                 raise answers.pop()
             return accept(*args)
         self.stub_out('cell0_rebuild.exhumation.switch.accept',
-                      switch._patiently(be_away_once))
+                      statements.patiently(be_away_once))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)
         self.assertEqual([], answers)

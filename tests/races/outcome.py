@@ -17,9 +17,9 @@ from nova import exception
 from nova import objects
 
 from tests.functional import databases
+from tests.functional import updating
 
-_SHOWN = ('status', 'name', 'description', 'OS-EXT-SRV-ATTR:hostname',
-          'locked', 'tags', 'pinned_availability_zone', 'image')
+_SHOWN = ('status', 'locked', 'tags', 'image')
 # An action that is recorded in cell0 after the hand-over is not carried over.
 _HISTORY = {'create', 'rebuild', 'delete'}
 # Nova itself leaves them until a deleted server is archived.
@@ -47,6 +47,7 @@ def of(test, server_id):
         found['GET'], found['listed'] = 404, []
     elif shown:
         found.update((name, shown[name]) for name in _SHOWN if name in shown)
+        found.update(updating.shown(shown, updating.newest()[1]))
         found['flags'] = sorted(
             volume['delete_on_termination']
             for volume in shown['os-extended-volumes:volumes_attached'])

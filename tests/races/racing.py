@@ -364,7 +364,7 @@ def _not_taken_back(b, other):
         return []
     # It leaves alone what is moved, or changed, just then.
     left = dataclasses.replace(other, answers=[False, other.answers[1]])
-    if b != 'rename':
+    if b != 'update':
         return [left]
     return [left, dataclasses.replace(
         left, verdict=verdicts.LEFT, answers=[True, left.answers[1]],

@@ -23,7 +23,7 @@ class CapacityTest(racing.RaceTestCase):
     """The rebuild reaches a compute."""
 
     deletes = _with('rebuild', 'delete', 'force_delete', 'stock_delete')
-    owner = [*_with('rebuild', 'rename', 'zone', 'flag'),
+    owner = [*_with('rebuild', 'update', 'zone', 'flag'),
              ('rebuild_image', 'zone')]
     operator = _with('rebuild', 'lock', 'reset', 'tag')
     taken = _with('rebuild', 'group', 'port', 'volume')
@@ -72,12 +72,12 @@ class WithoutRebuildTest(racing.RaceTestCase):
     """No rebuild is asked for meanwhile, so that capacity is no matter."""
 
     capacity = False
-    deletes = [*_with('rename', 'delete', 'force_delete'),
+    deletes = [*_with('update', 'delete', 'force_delete'),
                ('lock', 'delete'), ('reset', 'delete'), ('flag', 'delete')]
-    burials = _with('bury', 'delete', 'force_delete', 'rename', 'lock',
+    burials = _with('bury', 'delete', 'force_delete', 'update', 'lock',
                     'reset')
     recoveries = _with('take_back', 'delete', 'force_delete', 'stock_delete',
-                       'rename', 'lock')
+                       'update', 'lock')
 
     @classmethod
     def pairs(cls):

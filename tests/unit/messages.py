@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 # the fault of a server.
 _TOLD = {'conflict', '_failed', 'HTTPBadRequest', 'HTTPConflict',
          'HTTPForbidden', 'ImageUnacceptable', 'InvalidVolume',
-         'CertificateValidationFailed'}
+         'CertificateValidationFailed', 'Unreadable'}
 
 # What is logged, or printed by a service that starts.
 _LOGGED = {'info', 'warning', 'error', 'exception', 'debug'}

@@ -26,6 +26,7 @@ from oslo_utils.fixture import uuidsentinel
 import sqlalchemy
 
 from cell0_rebuild import activation
+from cell0_rebuild import kept
 from cell0_rebuild import objects as ours
 
 
@@ -61,12 +62,16 @@ class TestCase(test.NoDBTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(nova_fixtures.Database(database='api'))
-        self.useFixture(nova_fixtures.Database(database='main'))
+        self.use_databases()
         self.context = context.get_admin_context()
         self.patches = activation.load(('objects',))
         self.addCleanup(self.patches.remove)
         self.patches.install_now()
+
+    def use_databases(self):
+        """Have Nova use databases of this test."""
+        self.useFixture(nova_fixtures.Database(database='api'))
+        self.useFixture(nova_fixtures.Database(database='main'))
 
     def create(self, **fields):
         """Store a RequestSpec and return the UUID of its server."""
@@ -96,7 +101,7 @@ class TestCase(test.NoDBTestCase):
 
     def keep(self, uuid, networks, **more):
         """Keep networks of a server, and more."""
-        ours.keep(self.context, {uuid: ours.Kept(networks, **more)})
+        ours.keep(self.context, {uuid: kept.Kept(networks, **more)})
 
     @contextlib.contextmanager
     def session(self):

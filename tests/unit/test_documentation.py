@@ -88,3 +88,18 @@ class InternalsTest(testtools.TestCase):
         titles = [line for line in self.lines()
                   if line.startswith('Extension') or line == first]
         self.assertIn('changed', titles[titles.index(first) - 1])
+
+
+class InstallationTest(testtools.TestCase):
+
+    def test_no_page_has_pip_look_for_the_package_in_an_index(self):
+        root = messages.ROOT
+        pages = [root / 'README.rst', *root.glob('devstack/*'),
+                 *root.glob('doc/source/**/*.rst'),
+                 *root.glob('releasenotes/notes/*.yaml')]
+        found = {str(path.relative_to(root)): re.findall(
+            r'pip install (?:.*[\s\'"])?cell0-rebuild\b.*', path.read_text())
+            for path in pages}
+        self.assertIn('README.rst', found)
+        self.assertEqual({}, {
+            name: lines for name, lines in found.items() if lines})

@@ -10,16 +10,25 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What is known of an attempt by whoever finds its build request."""
+import dataclasses
+import json
 
-import unittest
-
+import ddt
+import hypothesis
 from nova import objects
+import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import mark
+from tests.unit import stored_forms
+
+_DEFAULTS = {
+    'changed': [], 'baseline': {}, 'asked': {}, 'mapped_at': None,
+    'taken_by': None, 'writes': None, 'answered': False, 'accepted': False,
+    'aged': False, 'cells': None}
 
 
-class MarkTest(unittest.TestCase):
+class OnInstanceTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -33,19 +42,92 @@ class MarkTest(unittest.TestCase):
 
     def test_an_instance_without_one_has_none(self):
         self.assertIsNone(mark.of(self.instance))
+        self.assertFalse(mark.is_on(self.instance))
 
     def test_it_is_taken_off_alone(self):
         self.mark.put_on(self.instance)
         mark.take_off(self.instance)
         self.assertEqual({'other': 'kept'}, self.instance.system_metadata)
 
-    def test_what_a_newer_version_has_more_is_left_out(self):
+    def test_it_is_that_of_its_generation_and_no_other(self):
+        self.mark.put_on(self.instance)
         self.assertEqual(
-            mark.Mark('generation', [], {}),
-            mark.read({'generation': 'generation', 'changed': [],
-                       'baseline': {}, 'newer': 'unknown'}))
+            self.mark, mark.of_generation(self.instance, 'generation'))
+        self.assertIsNone(mark.of_generation(self.instance, 'another'))
 
-    def test_what_an_older_version_did_not_know_has_its_default(self):
-        read = mark.read(
-            {'generation': 'generation', 'changed': [], 'baseline': {}})
-        self.assertIs(False, read.accepted)
+    def test_text_that_is_no_json_is_unreadable(self):
+        self.instance.system_metadata = {mark.KEY: '{'}
+        self.assertRaises(exceptions.Unreadable, mark.of, self.instance)
+
+    def test_one_that_is_unreadable_is_there_but_of_no_generation(self):
+        self.instance.system_metadata = {mark.KEY: json.dumps(
+            stored_forms.marked(version='2.0'))}
+        self.assertTrue(mark.is_on(self.instance))
+        self.assertIsNone(mark.of_generation(self.instance, 'a generation'))
+
+
+@ddt.ddt
+class ReadTest(testtools.TestCase):
+
+    def assert_unreadable(self, values):
+        """Check that it is refused and return the reason."""
+        return self.assertRaises(
+            exceptions.Unreadable, mark.read, values).reason
+
+    def test_what_was_stored_without_a_version_is_read(self):
+        found = dataclasses.asdict(mark.read(stored_forms.marked()))
+        self.assertEqual(stored_forms.marked(), {
+            name: found[name] for name in stored_forms.marked()})
+
+    def test_what_is_stored_is_that_and_what_is_new_with_the_version(self):
+        self.assertEqual(
+            {**stored_forms.marked(), 'aged': False, 'cells': None,
+             'version': '1.2'},
+            mark.read(stored_forms.marked()).to_primitive())
+
+    def test_every_entry_can_be_missing_but_one(self):
+        self.assertEqual(
+            set(mark.Mark('', [], {}).to_primitive()),
+            {*_DEFAULTS, 'generation', 'version'})
+        self.assertEqual('it has no entry generation', self.assert_unreadable(
+            stored_forms.without(stored_forms.marked(), 'generation')))
+
+    @ddt.data(*_DEFAULTS)
+    def test_an_entry_that_is_missing_has_its_default(self, name):
+        found = mark.read(stored_forms.without(stored_forms.marked(), name))
+        self.assertEqual(_DEFAULTS[name], getattr(found, name))
+
+    def test_what_a_newer_version_has_more_is_stored_again(self):
+        values = stored_forms.marked(
+            version='1.7', aged=True, cells=['a cell'], newer=['unknown'])
+        self.assertEqual(values, mark.read(values).to_primitive())
+
+    def test_a_newer_major_version_is_unreadable(self):
+        self.assertIn('version 2.0', self.assert_unreadable(
+            stored_forms.marked(version='2.0')))
+
+    @ddt.data('generation', *_DEFAULTS)
+    def test_whatever_else_is_there_is_read_or_unreadable(self, name):
+        text = {'a text'} if name != 'mapped_at' else set()
+        readable = {
+            'generation': text, 'changed': set(),
+            'baseline': {'a dictionary'}, 'asked': {'a dictionary'},
+            'answered': {'a truth'}, 'accepted': {'a truth'},
+            'aged': {'a truth'}, 'cells': {'null', 'a list'}}
+        found = set()
+        for kind, value in stored_forms.OTHERS.items():
+            try:
+                mark.read(stored_forms.marked(**{name: value}))
+                found.add(kind)
+            except exceptions.Unreadable:
+                pass
+        self.assertEqual(readable.get(name, {'null', *text}), found)
+
+    @hypothesis.given(stored_forms.changed(stored_forms.marked()))
+    @stored_forms.settings(200)
+    def test_nothing_that_is_stored_fails_otherwise(self, values):
+        try:
+            found = mark.read(values)
+        except exceptions.Unreadable:
+            return
+        self.assertEqual(found, mark.read(found.to_primitive()))

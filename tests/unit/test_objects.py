@@ -18,6 +18,7 @@ from nova.objects import base
 from nova.objects import fields as nova_fields
 from oslo_serialization import jsonutils
 
+from cell0_rebuild import kept
 from cell0_rebuild import objects as ours
 from tests import releases
 from tests.unit import specs
@@ -32,9 +33,9 @@ class KeepTest(specs.TestCase):
     def test_what_is_kept_is_read_back(self, networks):
         uuid = self.create()
         self.keep(uuid, NETWORKS[networks]())
-        kept = self.load(uuid).kept
+        found = self.load(uuid).kept
         self.assertEqual(
-            plain(NETWORKS[networks]()), plain(kept.requested_networks))
+            plain(NETWORKS[networks]()), plain(found.requested_networks))
 
     @ddt.data('some', 'empty')
     def test_networks_are_read_back_as_such(self, networks):
@@ -49,7 +50,7 @@ class KeepTest(specs.TestCase):
     def test_nothing_in_particular_is_told_apart_from_unknown(self):
         uuid = self.create()
         self.keep(uuid, None)
-        self.assertEqual(ours.Kept(requested_networks=None),
+        self.assertEqual(kept.Kept(requested_networks=None),
                          self.load(uuid).kept)
 
     def test_our_name_in_the_blob_is_not_taken_for_what_is_kept(self):
@@ -114,16 +115,16 @@ class KeepTest(specs.TestCase):
     def test_several_servers_are_kept_at_once(self):
         first, second, other = (self.create() for _ in range(3))
         ours.keep(self.context, {
-            first: ours.Kept(specs.some_networks()), second: ours.Kept(None)})
+            first: kept.Kept(specs.some_networks()), second: kept.Kept(None)})
         self.assertEqual(2, len(self.load(first).kept.requested_networks))
-        self.assertEqual(ours.Kept(None), self.load(second).kept)
+        self.assertEqual(kept.Kept(None), self.load(second).kept)
         self.assertIsNone(self.load(other).kept)
 
     def test_a_server_without_spec_is_no_obstacle(self):
         uuid = self.create()
         ours.keep(self.context, {
-            'gone': ours.Kept(None), uuid: ours.Kept(None)})
-        self.assertEqual(ours.Kept(None), self.load(uuid).kept)
+            'gone': kept.Kept(None), uuid: kept.Kept(None)})
+        self.assertEqual(kept.Kept(None), self.load(uuid).kept)
 
     @releases.needs('get_by_instance_uuids')
     def test_specs_that_are_loaded_together_know_what_is_kept(self):
@@ -303,7 +304,7 @@ class ForgetTest(specs.TestCase):
         self.keep(uuid, None)
         self.keep(other, None)
         ours.forget(self.context, uuid)
-        self.assertEqual(ours.Kept(None), self.load(other).kept)
+        self.assertEqual(kept.Kept(None), self.load(other).kept)
 
     def test_a_server_of_which_nothing_is_kept_is_not_written(self):
         uuid = self.create()

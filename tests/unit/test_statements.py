@@ -12,10 +12,14 @@
 
 """Errors of a database that tell no values."""
 
+import fixtures
+from oslo_db import exception as db_exc
+import pymysql
 import sqlalchemy.exc
 import testtools
 
 from cell0_rebuild import statements
+from tests.unit import specs
 
 
 class HiddenValuesTest(testtools.TestCase):
@@ -40,5 +44,49 @@ class HiddenValuesTest(testtools.TestCase):
         self.assertIn('it is away', str(cause))
         self.assertIn('[parameters hidden]', str(error))
 
-    def test_the_function_may_return_something(self):
-        self.assertEqual(7, statements.retried(lambda number: number)(7))
+
+class RetriedTest(specs.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch('time.sleep', lambda _: None))
+        self.tries = 0
+
+    def fail_once(self, error):
+        """Run what fails once and then returns the number of tries."""
+        @statements.retried
+        def function(context):
+            self.tries += 1
+            if self.tries == 1:
+                raise error
+            return self.tries
+
+        return function(self.context)
+
+    def test_a_deadlock_is_tried_again(self):
+        self.assertEqual(2, self.fail_once(db_exc.DBDeadlock()))
+
+    def test_within_another_transaction_it_is_not_tried_again(self):
+        with self.session():
+            self.assertRaises(
+                db_exc.DBDeadlock, self.fail_once, db_exc.DBDeadlock())
+        self.assertEqual(1, self.tries)
+
+    def test_a_record_that_has_changed_is_tried_again(self):
+        self.assertEqual(2, self.fail_once(_error_of_mariadb(1020)))
+
+    def test_within_another_transaction_it_is_a_deadlock(self):
+        with self.session():
+            self.assertRaises(
+                db_exc.DBDeadlock, self.fail_once, _error_of_mariadb(1020))
+
+    def test_another_error_of_the_database_is_raised_as_it_is(self):
+        self.assertRaises(sqlalchemy.exc.OperationalError, self.fail_once,
+                          _error_of_mariadb(1054))
+        self.assertEqual(1, self.tries)
+
+
+def _error_of_mariadb(number):
+    """Return an error as an oslo.db that does not know it lets it pass."""
+    return sqlalchemy.exc.OperationalError(
+        'UPDATE', {}, pymysql.err.OperationalError(number, 'a text'))

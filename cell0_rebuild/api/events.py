@@ -1,0 +1,51 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Events of other services for a server that is on its way out of cell0.
+
+Cinder sends one when it has written the image to a root volume. Nova fails on
+a server that is in no cell, and the other events of the request are lost.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import objects
+
+from cell0_rebuild.exhumation import lookup
+
+
+def get_instances(
+    wrapped: ty.Callable[..., dict[str, ty.Any]], controller: ty.Any,
+    args: ty.Any, kwargs: ty.Any,
+) -> dict[str, ty.Any]:
+    """Wrap the events controller's look at the servers in their cells."""
+    return _get_instances(wrapped, *args, **kwargs)
+
+
+def _get_instances(
+    wrapped: ty.Callable[..., dict[str, ty.Any]], context: ty.Any,
+    instance_uuids: ty.Any, instance_mappings: ty.Any,
+) -> dict[str, ty.Any]:
+    nowhere = {mapping.instance_uuid for mapping in instance_mappings
+               if mapping.cell_mapping is None}
+    # Others are servers that are being created: they are Nova's matter.
+    ours = lookup.kept_of(context, nowhere) if nowhere else set()
+    if not ours:
+        return wrapped(context, instance_uuids, instance_mappings)
+    found = wrapped(context, instance_uuids, [
+        mapping for mapping in instance_mappings
+        if mapping.instance_uuid not in ours])
+    for uuid in ours:
+        found[uuid] = objects.Instance(context, uuid=uuid, host=None)
+    return found

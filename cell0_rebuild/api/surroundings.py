@@ -1,0 +1,91 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a create looks for around a server, and may be gone by now.
+
+The source is ``nova.compute.api.API.create`` and what it calls. Which of its
+checks are made where, and why others are not, is in ``reference/checks.rst``.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova import availability_zones
+from nova import exception
+from nova.network import neutron
+import webob.exc
+
+
+def check(
+    compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any
+) -> None:
+    """Check that what the owner asked for at create is still there.
+
+    :param context: of the server's owner.
+    :param spec: its stored RequestSpec.
+    :raises HTTPBadRequest: if a security group or the zone is gone.
+    :raises ComputeHostNotFound: if the requested host or node is.
+    """
+    _check_zone(compute_api, context, spec)
+    _check_destination(compute_api, context, spec.kept.requested_destination)
+    _check_security_groups(compute_api.network_api, context, instance, spec)
+
+
+def _check_zone(compute_api: ty.Any, context: ty.Any, spec: ty.Any) -> None:
+    zone = spec.availability_zone
+    # As for a create: who forces a host is not asked for its zone.
+    if zone is None or spec.force_hosts:
+        return
+    if zone not in availability_zones.get_availability_zones(
+            context.elevated(), compute_api.host_api,
+            get_only_available=True):
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'Availability zone {zone} of server '
+                        f'{spec.instance_uuid} is not available. Try again '
+                        f'later; operators: no compute of the zone is up and '
+                        f'enabled.')
+
+
+def _check_destination(
+    compute_api: ty.Any, context: ty.Any, destination: ty.Any
+) -> None:
+    if destination is not None:
+        compute_api._validate_host_or_node(
+            context, destination.host if 'host' in destination else None,
+            destination.node)
+
+
+def _check_security_groups(
+    network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any
+) -> None:
+    """Look for the groups as the compute will.
+
+    A create looks for each by itself, and would let an operator's service
+    find one that the server's project may not use any more.
+    """
+    networks = spec.kept.requested_networks
+    if networks is not None and networks.no_allocate:
+        return
+    groups = network_api._clean_security_groups(
+        [group.identifier for group in spec.security_groups])
+    if not groups:
+        return
+    try:
+        network_api._process_security_groups(
+            instance, neutron.get_client(context), groups)
+    except exception.SecurityGroupNotFound as error:
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'{error.format_message()} Server {instance.uuid} '
+                        f'was created with it, and a rebuild from cell0 '
+                        f'cannot change that. Delete the server and create '
+                        f'it again.') from error

@@ -1,0 +1,122 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is kept of a create request while the server is buried."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from nova import objects
+from oslo_versionedobjects import exception as ovo_exc
+
+from cell0_rebuild import exceptions
+from cell0_rebuild import stored
+
+# See stored.py for what a new one means.
+VERSION = '1.0'
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What is kept of a create request from burial to rebuild.
+
+    :param requested_networks: a NetworkRequestList, or None if the owner
+        asked for nothing in particular.
+    :param requested_destination: a Destination, or None: the host or node
+        that an administrator asked for.
+    :param injected_files: ``[path, content]`` of each personality file; the
+        content is None if it is not kept.
+    :param written: the image that Cinder was told to write to the root
+        volume; it may have failed.
+    """
+
+    requested_networks: ty.Any
+    requested_destination: ty.Any = None
+    injected_files: list[list[str | None]] = dataclasses.field(
+        default_factory=list)
+    written: str | None = None
+
+    def to_primitive(self) -> dict[str, ty.Any]:
+        """Return what is stored in the blob."""
+        return {
+            'version': VERSION,
+            'requested_networks': _stored(self.requested_networks),
+            'requested_destination': _stored(self.requested_destination),
+            'injected_files': [list(file) for file in self.injected_files],
+            'written': self.written}
+
+    @classmethod
+    def from_primitive(cls, primitive: ty.Any) -> Kept:
+        """Return what was stored by :meth:`to_primitive`.
+
+        :raises Unreadable: if this package cannot read it.
+        """
+        values = stored.entries(primitive, VERSION)
+        # None is nothing in particular, so the networks have no default.
+        return cls(
+            _loaded(values, 'requested_networks', objects.NetworkRequestList,
+                    stored.NEEDED),
+            _loaded(values, 'requested_destination', objects.Destination,
+                    None),
+            _files(values),
+            stored.entry(values, 'written', stored.TEXT_OR_NONE, None))
+
+
+def mark_of(primitive: ty.Any) -> dict[str, ty.Any]:
+    """Return the mark that is stored with what is kept, or an empty one.
+
+    :raises Unreadable: if this package cannot read it.
+    """
+    values = stored.entries(primitive, VERSION)
+    return dict(stored.entry(values, 'mark', (dict,), {}))
+
+
+def _stored(value: ty.Any) -> ty.Any:
+    return None if value is None else value.obj_to_primitive()
+
+
+def _loaded(
+    values: dict[str, ty.Any], name: str, cls: ty.Any, default: ty.Any
+) -> ty.Any:
+    primitive = stored.entry(values, name, (dict, type(None)), default)
+    if primitive is None:
+        return None
+    try:
+        value = cls.obj_from_primitive(primitive)
+        value.obj_reset_changes(recursive=True)
+    except ovo_exc.IncompatibleObjectVersion as error:
+        raise exceptions.Unreadable(
+            f'its entry {name} cannot be loaded: {error}') from error
+    except Exception as error:
+        # The text may have what is stored.
+        raise exceptions.Unreadable(
+            f'its entry {name} cannot be loaded ({type(error).__name__})'
+        ) from error
+    if not isinstance(value, cls):
+        raise stored.damaged(name)
+    return value
+
+
+def _files(values: dict[str, ty.Any]) -> list[list[str | None]]:
+    files: list[list[str | None]] = stored.entry(
+        values, 'injected_files', (list,), [])
+    if not all(_is_file(file) for file in files):
+        raise stored.damaged('injected_files')
+    return files
+
+
+def _is_file(file: ty.Any) -> bool:
+    return (isinstance(file, list) and len(file) == 2
+            and isinstance(file[0], str)
+            and isinstance(file[1], stored.TEXT_OR_NONE))

@@ -1,0 +1,204 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is stored of a server is of a newer version, or damaged."""
+
+import json
+
+import ddt
+import hypothesis
+from nova.db.api import api as api_db_api
+from nova.db.api import models
+
+from cell0_rebuild.exhumation import mark
+from cell0_rebuild import objects as ours
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import recovering
+from tests.unit import stored_forms
+
+NEWER = stored_forms.kept(version='2.0')
+
+
+def newer_nova():
+    """Return what a conductor of a newer Nova keeps."""
+    values = stored_forms.kept()
+    values['requested_networks']['nova_object.version'] = '1.99'
+    return values
+
+
+UNREADABLE = {
+    'newer_version': (NEWER, 'it is of version 2.0, and this cell0-rebuild'),
+    'newer_nova': (
+        newer_nova(), 'its entry requested_networks cannot be loaded: Version '
+        '1.99 of NetworkRequestList'),
+    'no_networks': (
+        stored_forms.without(stored_forms.kept(), 'requested_networks'),
+        'it has no entry requested_networks'),
+    'damaged_files': (
+        stored_forms.kept(injected_files=[7]),
+        'its entry injected_files is damaged'),
+    'no_entries': (['a list'], 'it is damaged'),
+}
+
+
+class StoredTestCase(base.FunctionalTestCase):
+    """A server is buried, and no host can have it."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury()
+
+    def store(self, section):
+        """Replace what is kept of the server."""
+        blob = json.loads(self.blob())
+        databases.update('api', models.RequestSpec, self.server['id'],
+                         spec=json.dumps({**blob, ours.SECTION: section}))
+
+    def blob(self):
+        """Return what is stored of the RequestSpec of the server."""
+        [blob] = [row['spec']
+                  for row in databases.dump()['api']['request_specs']
+                  if row['instance_uuid'] == self.server['id']]
+        return blob
+
+
+@ddt.ddt
+class RefusedTest(StoredTestCase):
+
+    @ddt.data(*UNREADABLE)
+    def test_what_cannot_be_read_is_409_with_the_reason(self, kind):
+        section, reason = UNREADABLE[kind]
+        self.store(section)
+        before = databases.dump()
+        error = self.assert_refused(409, self.server)
+        self.assertIn('cannot be read: ' + reason, error)
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    @ddt.data(*UNREADABLE)
+    def test_the_server_is_shown_listed_and_deleted(self, kind):
+        self.store(UNREADABLE[kind][0])
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+
+    def test_whatever_is_stored_the_answer_is_no_failure(self):
+        codes = set()
+
+        @hypothesis.given(stored_forms.changed(json.loads(self.blob())[
+            ours.SECTION]))
+        @stored_forms.settings(40)
+        def ask(section):
+            self.store(section)
+            codes.add(self.ask())
+            self.assert_shown_once(self.server['id'], 'ERROR')
+
+        ask()
+        self.assertEqual({202, 409}, codes & {202, 409})
+        self.assertLessEqual(codes, {202, 400, 409})
+
+    def ask(self):
+        """Ask for a rebuild and return the code, when it has ended."""
+        with self.microversion_is(base.ADDED):
+            code = self.api.api_request(
+                f'/servers/{self.server["id"]}/action', method='POST',
+                body=json.dumps({'rebuild': {}})).status_code
+        if code == 202:
+            self.buried_again(self.server)
+        return code
+
+
+class OlderTest(StoredTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self._start_compute('host1')
+
+    def test_what_was_stored_without_a_version_is_rebuilt(self):
+        section = json.loads(self.blob())[ours.SECTION]
+        self.store(stored_forms.without(section, 'version'))
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_what_a_newer_minor_version_has_stored_is_rebuilt(self):
+        section = json.loads(self.blob())[ours.SECTION]
+        self.store(dict(section, version='1.9', newer='unknown'))
+        self.rebuild(self.server)
+        self.active(self.server)
+
+
+class MeanwhileTest(recovering.RecoverTestCase):
+
+    def keep_newer(self, *args, **kwargs):
+        """Have what is kept be of a newer version from here on."""
+        StoredTestCase.store(self, NEWER)
+
+    blob = StoredTestCase.blob
+
+    def test_what_becomes_unreadable_before_the_hand_over_ends_it(self):
+        self.rebuild_until(recovering.HAND_OVER, before=self.keep_newer)
+        self.assert_buried()
+        self.assertEqual(NEWER, json.loads(self.blob())[ours.SECTION])
+
+    def give_mark(self, **entries):
+        """Change the mark that is on the build request."""
+        with api_db_api.context_manager.writer.using(
+                databases.nova_context.get_admin_context()) as session:
+            row = session.query(models.BuildRequest).filter_by(
+                instance_uuid=self.server['id']).one()
+            instance = json.loads(row.instance)
+            metadata = instance['nova_object.data']['system_metadata']
+            metadata[mark.KEY] = json.dumps(
+                {**json.loads(metadata[mark.KEY]), **entries})
+            row.instance = json.dumps(instance)
+
+    def test_a_conductor_leaves_a_mark_that_it_cannot_read(self):
+        self.rebuild(self.server)
+        self.give_mark(version='2.0')
+        before = databases.dump()
+        self.late.deliver()
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_recover_reports_such_a_mark_and_goes_on(self):
+        self.rebuild(self.server)
+        self.give_mark(version='2.0')
+        unreadable, self.server = self.server, self.bury_another()
+        self.rebuild(self.server)
+        code, found = recovering.recover()
+        self.assertIn('What is stored of the server cannot be read: it is of '
+                      'version 2.0', found[unreadable['id']]['result'])
+        self.assertEqual('on its way', found[self.server['id']]['state'])
+        self.assertNotEqual(0, code)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assert_shown_once(unreadable['id'], 'BUILD')
+
+    def bury_another(self):
+        """Return another server for which there is no host."""
+        self.flags(ram=-1, group='quota')
+        return self.bury(flavorRef=self._create_flavor(
+            id='large', memory_mb=10 ** 8))
+
+    def test_recover_reports_what_is_kept_and_changes_nothing(self):
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        self.keep_newer()
+        before = databases.dump()
+        code, found = recovering.recover()
+        self.assertNotEqual(0, code)
+        self.assertIn('What is stored of the server cannot be read: it is of '
+                      'version 2.0', found[self.server['id']]['result'])
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_the_owner_deletes_a_server_with_such_a_mark(self):
+        self.rebuild(self.server)
+        self.give_mark(version='2.0')
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()

@@ -1,0 +1,274 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+"""What a PUT was answered with 200 for is there at the end.
+
+Each test changes all that this Nova lets a PUT change.
+"""
+
+import ddt
+
+from cell0_rebuild.exhumation import watched
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import recovering
+from tests.functional import updating
+
+PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
+UPDATE = 'nova.compute.api.API.update_instance'
+SAVE = 'nova.objects.build_request.BuildRequest.save'
+MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
+
+
+def fail(*args, **kwargs):
+    """Fail as a bug or a broker would."""
+    raise RuntimeError('a step failed')
+
+
+class UpdateTestCase(recovering.RecoverTestCase):
+
+    def setUp(self):
+        super().setUp()
+        updating.pin(self.server['id'])
+        self.asked = {}
+
+    def update(self, *args, **kwargs):
+        """Change all that can be changed, again if it was before."""
+        self.put(updating.everything({
+            **self.api.get_server(self.server['id']), **self.asked}))
+
+    def update_but_zone(self, *args, **kwargs):
+        """Change all but what is stored with the RequestSpec."""
+        asked = updating.everything(self.api.get_server(self.server['id']))
+        asked.pop(updating.PINNED, None)
+        self.put(asked)
+
+    def put(self, asked):
+        self.api.put_server(self.server['id'], {'server': dict(asked)})
+        self.asked.update(asked)
+
+    def assert_updated(self):
+        """Check that nothing of it is lost."""
+        self.assertIn('name', self.asked)
+        self.assertEqual(self.asked, updating.shown(
+            self.api.get_server(self.server['id']), self.asked))
+
+    def at(self, step, when='before', act=None):
+        """Change all, or do something else, at a step."""
+        self.useFixture(base.Interception(step, **{when: act or self.update}))
+
+    def rebuild_now(self, **body):
+        """Have the server rebuilt, and all be done when this returns."""
+        self.rebuild(self.server, **body)
+        self.late.deliver()
+
+
+@ddt.ddt
+class SchemaTest(UpdateTestCase):
+
+    @ddt.data(*updating.schemas())
+    def test_each_field_that_a_put_changes_is_watched(self, microversion):
+        changed = []
+        self.at(UPDATE, act=lambda api, context, instance, updates:
+                changed.extend(updates))
+        asked = updating.everything(
+            self.api.get_server(self.server['id']),
+            updating.schemas()[microversion])
+        with self.microversion_is(microversion):
+            self.put(asked)
+        self.assertIn('display_name', changed)
+        self.assertEqual(set(), set(changed) - set(watched.FIELDS))
+
+    def test_a_put_of_everything_changes_every_property(self):
+        self.update()
+        _, schema = updating.newest()
+        self.assertEqual(set(schema), set(self.asked))
+        self.assert_updated()
+
+
+@ddt.ddt
+class RebuiltTest(UpdateTestCase):
+
+    def test_what_is_changed_while_it_is_buried_is_kept(self):
+        self.update()
+        self.rebuild_now()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_what_is_changed_between_check_and_move_is_kept(self):
+        self.at(PROBE, act=self.update_but_zone)
+        self.rebuild_now()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_what_is_changed_before_a_conductor_takes_it_is_kept(self):
+        self.rebuild(self.server)
+        self.update()
+        self.late.deliver()
+        self.active(self.server)
+        self.assert_updated()
+
+    @ddt.data(
+        ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
+        ('the_scheduler_has_answered', recovering.SCHEDULER, 'after'),
+        ('it_is_created_in_its_cell', recovering.TAGS, 'before'),
+        ('it_is_mapped_to_its_cell', MAP, 'after'),
+        ('it_is_about_to_be_handed_over', recovering.END, 'before'),
+        ('it_is_just_handed_over', recovering.END, 'after'),
+        ('the_compute_is_told', recovering.CAST, 'before'),
+        ('the_compute_has_been_told', recovering.FINISH, 'before'))
+    @ddt.unpack
+    def test_what_is_changed_is_kept_while(self, _name, step, when):
+        self.at(step, when)
+        self.rebuild_now()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_an_update_that_read_it_in_cell0_is_kept(self):
+        self.at(UPDATE, act=lambda *args: self.rebuild(self.server))
+        self.update_but_zone()
+        self.late.deliver()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_an_update_that_read_it_in_cell0_outlives_the_hand_over(self):
+        instance = databases.in_cell0(self.server['id'])
+        self.at(recovering.FINISH, act=lambda *args: instance.save())
+        instance.access_ip_v4, instance.auto_disk_config = '192.0.2.7', True
+        self.assertNotEqual('AUTO', self.server['OS-DCF:diskConfig'])
+        self.rebuild_now()
+        server = self.active(self.server)
+        self.assertEqual(('192.0.2.7', 'AUTO'), (
+            server['accessIPv4'], server['OS-DCF:diskConfig']))
+
+    def test_an_update_that_read_the_build_request_is_kept(self):
+        self.rebuild(self.server)
+        self.at(SAVE, act=lambda *args: self.late.deliver())
+        self.update()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_what_the_request_asks_for_is_kept_with_what_it_does_not(self):
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
+            {'accessIPv4': '192.0.2.8'}))
+        self.rebuild_now(name='asked', accessIPv6='2001:db8::8')
+        self.active(self.server)
+        self.asked.update({'name': 'asked', 'accessIPv6': '2001:db8::8'})
+        self.assert_updated()
+
+
+@ddt.ddt
+class BuriedAgainTest(UpdateTestCase):
+
+    @ddt.data(
+        ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
+        ('it_is_created_in_its_cell', recovering.TAGS, 'before'))
+    @ddt.unpack
+    def test_what_is_changed_before_the_hand_over_is_kept_while(
+            self, _name, step, when):
+        self.at(step, when)
+        self.at(recovering.HAND_OVER, act=fail)
+        self.rebuild_now()
+        self.buried_again(self.server)
+        self.assert_updated()
+
+    @ddt.data(
+        ('it_is_just_handed_over', recovering.END, 'after'),
+        ('the_compute_is_told', recovering.CAST, 'before'))
+    @ddt.unpack
+    def test_what_is_changed_after_the_hand_over_is_kept_while(
+            self, _name, step, when):
+        self.at(recovering.CAST, act=fail)
+        self.at(step, when)
+        self.rebuild_now()
+        self.buried_again(self.server)
+        self.assert_updated()
+
+    def test_what_is_changed_between_check_and_move_is_kept(self):
+        self.at(PROBE, act=self.update_but_zone)
+        self.at(recovering.SCHEDULER, act=fail)
+        self.rebuild_now()
+        self.buried_again(self.server)
+        self.assert_updated()
+
+    def test_what_is_changed_is_kept_if_the_rebuild_is_withdrawn(self):
+        self.at('cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+                act=self._update_and_fail)
+        self.assert_refused(409, self.server)
+        self.assert_updated()
+
+    def _update_and_fail(self, *args):
+        self.update()
+        fail()
+
+
+@ddt.ddt
+class RecoveredTest(UpdateTestCase):
+
+    def test_what_is_changed_is_kept_if_the_message_was_lost(self):
+        self.rebuild(self.server)
+        self.update()
+        self.assert_recovered('on its way')
+        self.assert_updated()
+
+    @ddt.data(
+        ('scheduler', recovering.SCHEDULER, 'on its way'),
+        ('row', recovering.TAGS, 'on its way'),
+        ('cast', recovering.CAST, 'not built'))
+    @ddt.unpack
+    def test_what_is_changed_is_kept_if_a_conductor_died_at(
+            self, _name, step, state):
+        self.rebuild_until(step, before=recovering.crash)
+        self.update()
+        self.assert_recovered(state)
+        self.assert_updated()
+
+    @ddt.data(
+        ('remove', recovering.REMOVE), ('show', recovering.SHOW))
+    @ddt.unpack
+    def test_what_is_changed_is_kept_if_it_died_on_the_way_back_at(
+            self, _name, step):
+        self.useFixture(base.Interception(recovering.CAST, before=fail))
+        self.rebuild_until(step, before=recovering.crash)
+        self.update()
+        self.assert_recovered('hidden')
+        self.assert_updated()
+
+    def test_the_last_of_two_changes_is_kept_if_it_died_on_the_way_back(self):
+        self.at(recovering.SCHEDULER)
+        self.useFixture(base.Interception(recovering.CAST, before=fail))
+        self.rebuild_until(recovering.REMOVE, before=recovering.crash)
+        self.update()
+        self.assert_recovered('hidden')
+        self.assert_updated()
+
+    @ddt.data(
+        ('handed_over_removed', recovering.CAST, recovering.REMOVE),
+        ('handed_over_shown', recovering.CAST, recovering.SHOW))
+    @ddt.unpack
+    def test_what_is_changed_is_kept_while_it_is(self, _name, death, step):
+        self.rebuild_until(death, before=recovering.crash)
+        self.at(step)
+        recovering.recover()
+        self.assert_updated()
+        recovering.recover()
+        self.assert_buried()
+        self.assert_updated()
+
+    def test_what_is_changed_is_kept_if_it_is_finished(self):
+        self.rebuild_until(recovering.FINISH, before=recovering.crash)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self.update()
+        recovering.recover()
+        self.active(self.server)
+        self.assert_updated()

@@ -1,0 +1,291 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Two transactions change what is stored of a server at the same time.
+
+REPEATABLE READ, which is MariaDB's default, lets a transaction read what was
+there when it first read anything, and write what others have changed since.
+"""
+
+from unittest import mock
+
+from nova import context as nova_context
+from nova.db.api import api as api_db_api
+from nova.db.main import api as main_db_api
+from nova import objects
+from oslo_db.sqlalchemy import exc_filters
+from oslo_utils import timeutils
+import sqlalchemy
+
+from cell0_rebuild.exhumation import grave
+from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import switch
+from cell0_rebuild import kept
+from cell0_rebuild import objects as ours
+from tests.integration import meetings
+from tests.unit import specs
+
+setUpModule = meetings.start_server
+
+FILES = [['/etc/motd', 'aGVsbG8=']]
+GENERATION = 'this attempt'
+
+
+class SpecTestCase(specs.TestCase):
+    """A server has a RequestSpec and, where it is needed, a build request."""
+
+    snapshot_isolation = False
+
+    def use_databases(self):
+        self.useFixture(meetings.Databases(self.snapshot_isolation))
+
+    def setUp(self):
+        super().setUp()
+        self.uuid = self.create(availability_zone='a zone')
+
+    def meet(self, first, second, statement='UPDATE request_specs'):
+        """Let two functions meet before a statement of the first."""
+        meetings.meet(api_db_api.get_engine(), statement, first, second)
+
+    def another_context(self):
+        """Return a context for another transaction."""
+        return nova_context.get_admin_context()
+
+    def put_zone(self):
+        """Return a PUT that has read the RequestSpec and is to write it."""
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            self.another_context(), self.uuid)
+        spec.availability_zone = None
+        return spec.save
+
+    def keep_files(self):
+        """Keep what a burial would lose."""
+        ours.keep(self.another_context(), {self.uuid: kept.Kept(
+            specs.some_networks(), injected_files=FILES)})
+
+    def forget(self):
+        """Forget it."""
+        ours.forget(self.another_context(), self.uuid)
+
+    def send(self):
+        """Move the server to a build request."""
+        instance = objects.Instance(
+            uuid=self.uuid, project_id='fake', system_metadata={})
+        mark.Mark(GENERATION, [], {}).put_on(instance)
+        objects.InstanceMapping(
+            self.context, instance_uuid=self.uuid, project_id='fake',
+            user_id='fake').create()
+        objects.BuildRequest(
+            self.context, instance=instance, instance_uuid=self.uuid,
+            project_id='fake', updated_at=timeutils.utcnow()).create()
+
+    def assert_kept(self, expected=True):
+        """Check whether all that was kept is there."""
+        kept = self.load(self.uuid).kept
+        self.assertEqual(expected, kept is not None)
+        if expected:
+            self.assertEqual(FILES, kept.injected_files)
+
+    def assert_zone_is_gone(self):
+        """Check that what the PUT was to change has changed."""
+        self.assertIsNone(self.load(self.uuid).availability_zone)
+
+
+    def take(self):
+        """Return a function that accepts a rebuild which changes the spec."""
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            self.another_context(), self.uuid)
+        spec.obj_reset_changes(recursive=True)
+        spec.num_instances = 7
+
+        def take():
+            self.assertIsNotNone(switch.take(
+                self.another_context(), self.uuid, GENERATION, 'a conductor',
+                spec))
+        return take
+
+    def assert_accepted(self):
+        """Check that what the rebuild changes is stored."""
+        self.assertEqual(7, self.load(self.uuid).num_instances)
+
+
+class LostUpdatesTest(SpecTestCase):
+
+    def test_a_put_that_writes_after_a_burial_leaves_what_is_kept(self):
+        self.meet(self.put_zone(), self.keep_files)
+        self.assert_kept()
+        self.assert_zone_is_gone()
+
+    def test_a_burial_that_writes_after_a_put_leaves_what_that_changed(self):
+        self.meet(self.keep_files, self.put_zone())
+        self.assert_kept()
+        self.assert_zone_is_gone()
+
+    def test_a_put_that_writes_after_the_end_brings_nothing_back(self):
+        self.keep_files()
+        self.meet(self.put_zone(), self.forget)
+        self.assert_kept(False)
+        self.assert_zone_is_gone()
+
+    def test_the_end_that_writes_after_a_put_leaves_what_that_changed(self):
+        self.keep_files()
+        self.meet(self.forget, self.put_zone())
+        self.assert_kept(False)
+        self.assert_zone_is_gone()
+
+    def end(self):
+        """Hand the server over; its last mark stays with what is kept."""
+        ended = switch.end(
+            self.another_context(), self.uuid, GENERATION,
+            mark.Mark(GENERATION, ['display_name'], {}))
+        self.assertIsNotNone(ended)
+
+    def assert_marked(self):
+        """Check that the mark is with what is kept."""
+        self.assertEqual(
+            ['display_name'],
+            ours.kept_mark(self.context, self.uuid).get('changed'))
+
+    def test_a_put_that_writes_after_the_hand_over_leaves_its_mark(self):
+        self.keep_files()
+        self.send()
+        self.meet(self.put_zone(), self.end)
+        self.assert_marked()
+        self.assert_kept()
+        self.assert_zone_is_gone()
+
+    def test_the_hand_over_that_writes_after_a_put_leaves_its_change(self):
+        self.keep_files()
+        self.send()
+        self.meet(self.end, self.put_zone())
+        self.assert_marked()
+        self.assert_kept()
+        self.assert_zone_is_gone()
+
+    def test_a_put_that_writes_after_a_rebuild_is_accepted_leaves_it(self):
+        self.keep_files()
+        self.send()
+        self.meet(self.put_zone(), self.take())
+        self.assert_accepted()
+        self.assert_kept()
+        self.assert_zone_is_gone()
+
+    def test_a_rebuild_that_is_accepted_after_a_put_leaves_its_change(self):
+        self.keep_files()
+        self.send()
+        self.meet(self.take(), self.put_zone())
+        self.assert_accepted()
+        self.assert_kept()
+        self.assert_zone_is_gone()
+
+    def test_a_put_just_before_a_rebuild_is_accepted_is_left(self):
+        self.keep_files()
+        self.send()
+        self.meet(self.take(), self.put_zone(), 'SELECT request_specs')
+        self.assert_accepted()
+        self.assert_zone_is_gone()
+
+
+class SnapshotIsolationTest(LostUpdatesTest):
+    snapshot_isolation = True
+
+
+class GraveTestCase(specs.TestCase):
+    """A server is hidden in cell0, and its rebuild is about to end."""
+
+    snapshot_isolation = False
+
+    def use_databases(self):
+        self.useFixture(meetings.Databases(self.snapshot_isolation))
+
+    def setUp(self):
+        super().setUp()
+        self.instance = objects.Instance(
+            self.context, project_id='fake', user_id='fake',
+            system_metadata={'many': 'entries'})
+        self.instance.create()
+        self.bdm = objects.BlockDeviceMapping(
+            self.context, instance_uuid=self.instance.uuid,
+            source_type='image', destination_type='volume',
+            delete_on_termination=False)
+        self.bdm.create()
+        self.late = []
+
+    def close(self):
+        """End it; note what was changed since it began."""
+        context = nova_context.get_admin_context()
+        baseline = grave.state(context, self.instance.uuid)
+
+        def carry_over(late):
+            self.late.append(late)
+            return True
+
+        def close():
+            grave.close(context, self.instance.uuid, baseline, carry_over)
+        return close
+
+    def assert_carried_over(self, change, **expected):
+        """Check that a change at the end either fails or is carried over."""
+        refused = []
+
+        def try_to_change():
+            try:
+                change()
+            except Exception as error:
+                refused.append(error)
+
+        meetings.meet(main_db_api.get_engine(), 'UPDATE instances',
+                      self.close(), try_to_change)
+        self.assertEqual({} if refused else expected, self.late[-1])
+        self.assertIsNone(real_cell._find(self.context, self.instance.uuid))
+
+    def assert_lock_is_carried_over_or_refused(self):
+        """Lock the server when its row in cell0 is about to go."""
+        self.instance.system_metadata = dict(
+            {str(number): 'a value' for number in range(50)},
+            locked_reason='because')
+        self.instance.locked = True
+        self.assert_carried_over(
+            self.instance.save, locked=True, locked_reason='because')
+
+
+class GraveTest(GraveTestCase):
+
+    def test_a_flag_of_a_volume_is_carried_over_or_refused(self):
+        self.bdm.delete_on_termination = True
+        self.assert_carried_over(
+            self.bdm.save, delete_on_termination={self.bdm.uuid: True})
+
+    def test_a_lock_is_carried_over_or_refused(self):
+        self.assert_lock_is_carried_over_or_refused()
+
+
+class SnapshotIsolationGraveTest(GraveTest):
+    snapshot_isolation = True
+
+
+class OlderOsloTest(GraveTestCase):
+    snapshot_isolation = True
+
+    def setUp(self):
+        super().setUp()
+        known = exc_filters._registry['mysql']
+        error = sqlalchemy.exc.OperationalError
+        older = mock.patch.dict(known, {error: [
+            (function, expression) for function, expression in known[error]
+            if function.__name__ != '_mariadb_consistency_error']})
+        older.start()
+        self.addCleanup(older.stop)
+
+    def test_an_error_that_it_does_not_know_is_a_reason_to_try_again(self):
+        self.assert_lock_is_carried_over_or_refused()

@@ -1,0 +1,132 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import ddt
+from nova import objects
+from oslo_serialization import jsonutils
+
+from cell0_rebuild import exceptions
+from cell0_rebuild import objects as ours
+from tests import releases
+from tests.unit import specs
+from tests.unit import stored_forms
+
+UNREADABLE = {
+    'of a newer version': stored_forms.kept(version='2.0', newer='unknown'),
+    'without networks': stored_forms.without(
+        stored_forms.kept(), 'requested_networks'),
+    'no entries': ['a list'],
+    'empty': '',
+}
+
+
+class StoredTestCase(specs.TestCase):
+
+    def store(self, section, **fields):
+        """Store a RequestSpec with what is kept and return the UUID."""
+        uuid = self.create(**fields)
+        self.write_blob(uuid, jsonutils.dumps(dict(
+            jsonutils.loads(self.blob(uuid)), **{ours.SECTION: section})))
+        return uuid
+
+    def section(self, uuid):
+        """Return what is stored of a server."""
+        return jsonutils.loads(self.blob(uuid)).get(ours.SECTION)
+
+
+@ddt.ddt
+class UnreadableTest(StoredTestCase):
+
+    @ddt.data(*UNREADABLE)
+    def test_the_spec_is_loaded_all_the_same(self, kind):
+        uuid = self.store(UNREADABLE[kind], num_instances=7)
+        spec = self.load(uuid)
+        self.assertEqual(7, spec.num_instances)
+        self.assertIsNone(spec.kept)
+        self.assertIsNotNone(spec.unreadable)
+
+    @releases.needs('get_by_instance_uuids')
+    @ddt.data(*UNREADABLE)
+    def test_the_others_of_a_list_are_loaded(self, kind):
+        uuids = [self.store(UNREADABLE[kind]), self.create()]
+        self.keep(uuids[1], None)
+        found = objects.RequestSpec.get_by_instance_uuids(self.context, uuids)
+        self.assertEqual({uuids[1]}, {
+            spec.instance_uuid for spec in found if spec.kept})
+
+    @ddt.data(*UNREADABLE)
+    def test_a_save_leaves_it_as_it_is(self, kind):
+        uuid = self.store(UNREADABLE[kind])
+        self.change(self.load(uuid))
+        self.assertEqual(UNREADABLE[kind], self.section(uuid))
+
+    @ddt.data(*UNREADABLE)
+    def test_it_is_known_to_be_there(self, kind):
+        self.assertTrue(ours.is_kept(
+            self.context, self.store(UNREADABLE[kind])))
+
+    @ddt.data(*UNREADABLE)
+    def test_it_is_forgotten_with_the_rest(self, kind):
+        uuid = self.store(UNREADABLE[kind])
+        ours.forget(self.context, uuid)
+        self.assertFalse(ours.is_kept(self.context, uuid))
+
+    @ddt.data('of a newer version', 'no entries', 'empty')
+    def test_nothing_is_added_to_it(self, kind):
+        uuid = self.store(UNREADABLE[kind])
+        self.assertRaises(
+            exceptions.Unreadable, ours.keep_also, self.context, uuid,
+            written='an image')
+        self.assertEqual(UNREADABLE[kind], self.section(uuid))
+
+    @ddt.data('of a newer version', 'no entries', 'empty')
+    def test_its_mark_is_not_read(self, kind):
+        self.assertRaises(
+            exceptions.Unreadable, ours.kept_mark, self.context,
+            self.store(UNREADABLE[kind]))
+
+    def test_a_spec_that_can_be_read_again_says_so(self):
+        uuid = self.store(stored_forms.kept(version='2.0'))
+        spec = self.load(uuid)
+        self.keep(uuid, None)
+        self.change(spec)
+        self.assertIsNone(spec.unreadable)
+        self.assertIsNotNone(spec.kept)
+
+
+class VersionsTest(StoredTestCase):
+
+    def test_what_was_stored_without_a_version_is_read(self):
+        uuid = self.store(stored_forms.kept(mark=stored_forms.marked()))
+        self.assertIsNone(self.load(uuid).unreadable)
+        self.assertEqual(
+            'a tag', self.load(uuid).kept.requested_networks[0].tag)
+        self.assertEqual(
+            stored_forms.marked(), ours.kept_mark(self.context, uuid))
+
+    def test_what_is_added_leaves_the_version_and_what_is_unknown(self):
+        newer = stored_forms.kept(version='1.7', newer='unknown')
+        uuid = self.store(newer)
+        ours.keep_also(self.context, uuid, written='an image')
+        self.assertEqual(
+            dict(newer, written='an image'), self.section(uuid))
+
+    def test_what_is_added_to_what_has_no_version_has_none(self):
+        uuid = self.store(stored_forms.kept())
+        ours.keep_also(self.context, uuid, written='an image')
+        self.assertEqual(
+            stored_forms.kept(written='an image'), self.section(uuid))
+
+    def test_what_is_kept_anew_has_the_version(self):
+        uuid = self.create()
+        self.keep(uuid, None)
+        self.assertEqual('1.0', self.section(uuid)['version'])

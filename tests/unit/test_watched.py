@@ -1,0 +1,62 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+import types
+import unittest
+
+from nova import objects
+from oslo_serialization import jsonutils
+
+from cell0_rebuild.exhumation import watched
+
+
+class StateTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        objects.register_all()
+        self.instance = objects.Instance(system_metadata={}, **{
+            field: None for field in watched.FIELDS
+            if field not in ('locked', 'auto_disk_config')},
+            locked=False, auto_disk_config=False)
+
+    def test_it_is_the_same_when_json_has_carried_it(self):
+        self.instance.access_ip_v4 = '192.0.2.7'
+        self.instance.access_ip_v6 = '2001:db8::7'
+        state = watched.state(self.instance)
+        self.assertEqual(state, jsonutils.loads(jsonutils.dumps(state)))
+        self.assertEqual('192.0.2.7', state['access_ip_v4'])
+
+    def test_changes_that_are_set_make_another_instance_alike(self):
+        other = self.instance.obj_clone()
+        self.instance.access_ip_v6 = '2001:db8::7'
+        self.instance.auto_disk_config = True
+        before, after = watched.state(other), watched.state(self.instance)
+        watched.update(other, watched.changes(before, after))
+        self.assertEqual(after, watched.state(other))
+
+    def test_what_an_older_version_did_not_watch_has_not_changed(self):
+        before = watched.state(self.instance)
+        del before['access_ip_v4']
+        self.instance.access_ip_v4 = '192.0.2.7'
+        self.instance.hostname = 'new'
+        self.assertEqual({'hostname': 'new'}, watched.changes(
+            before, watched.state(self.instance)))
+
+    def test_what_a_newer_version_watches_more_is_left_alone(self):
+        before = dict(watched.state(self.instance), newer='value')
+        self.assertEqual(
+            {}, watched.changes(before, watched.state(self.instance)))
+        instance = types.SimpleNamespace()
+        watched.update(instance, {'newer': 'value', 'hostname': 'new'})
+        self.assertEqual({'hostname': 'new'}, vars(instance))
