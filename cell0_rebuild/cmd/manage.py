@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""``cell0-rebuild-manage``: mends what a crash left of a rebuild.
+"""``cell0-rebuild-manage``: mends what a crash left, and tells why one waits.
 
 Nova is imported only in :func:`main`: importing it must wait until Nova has
 set up the concurrency of this process.
@@ -31,6 +31,7 @@ import uuid
 from oslo_config import cfg
 import prettytable
 
+from cell0_rebuild.cmd import why
 from cell0_rebuild import releases
 
 if ty.TYPE_CHECKING:
@@ -84,6 +85,10 @@ def add_parsers(subparsers: ty.Any) -> None:
     parser.add_argument(
         '--format', choices=('table', 'json'), default='table',
         help='How to show it. Default: %(default)s.')
+    parser.set_defaults(run=recover, internals=lambda internals: (
+        internals.DELETION, *internals.MOVES, *internals.LEFTOVERS,
+        *internals.RECOVERY))
+    why.add_parser(subparsers)
 
 
 COMMAND = cfg.SubCommandOpt(
@@ -166,7 +171,7 @@ def main() -> int:
     releases.set_up_concurrency()
     try:
         _configure(sys.argv)
-        return recover(cfg.CONF.command)
+        return int(cfg.CONF.command.run(cfg.CONF.command))
     except Exception:
         traceback.print_exc()
         return UNEXPECTED
@@ -190,6 +195,7 @@ def _configure(argv: list[str]) -> None:
     messaging.get_notification_transport(cfg.CONF)
     cfg.CONF.set_override(
         'driver', ['noop'], group='oslo_messaging_notifications')
+    _debug_only_if_asked(argv)
     rpc.init(cfg.CONF)
     log.setup(cfg.CONF, 'nova')
     objects.register_all()
@@ -197,9 +203,20 @@ def _configure(argv: list[str]) -> None:
     activation.check_nova(cfg.CONF)
     activation.load(('objects',)).install_now()
     patching.PatchSet(
-        patching.Reliance(target) for target in (
-            internals.DELETION, *internals.MOVES, *internals.LEFTOVERS,
-            *internals.RECOVERY)).check()
+        patching.Reliance(target)
+        for target in cfg.CONF.command.internals(internals)).check()
+
+
+def _debug_only_if_asked(argv: list[str]) -> None:
+    """Take ``debug`` from the command line, and not from nova.conf.
+
+    That of nova.conf is meant for services. Here it would bury the answer.
+    oslo.config does not tell which of the two an option comes from.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument('-d', '--debug', action='store_true')
+    if not parser.parse_known_args(argv[1:])[0].debug:
+        cfg.CONF.set_override('debug', False)
 
 
 if __name__ == '__main__':

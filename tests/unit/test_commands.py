@@ -77,3 +77,15 @@ class CommandsTest(testtools.TestCase):
         self.assertIn(
             'Nothing to do. What was touched in the last 3600 s was left '
             'alone.', ended.output)
+
+    def recover(self, *arguments):
+        """Recover with the nova.conf of a site that debugs Nova."""
+        self.nova.configure({'DEFAULT': {'debug': 'true'}})
+        ended = self.nova.start(
+            'cell0-rebuild-manage', *arguments, 'recover')
+        self.assertEqual(0, ended.code, ended.output)
+        return ended.output
+
+    def test_the_recovery_debugs_only_if_it_is_asked_to(self):
+        self.assertNotIn(' DEBUG ', self.recover())
+        self.assertIn(' DEBUG ', self.recover('--debug'))

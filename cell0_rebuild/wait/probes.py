@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Is there room? Asked of Placement; claims nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from keystoneauth1 import exceptions as ks_exc
+from nova.scheduler.client import report
+
+from cell0_rebuild import exceptions
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """What Placement answers.
+
+    :param hosts: that would fit, as far as they were counted.
+    :param problem: why Placement refuses to look: it knows no such trait or
+        resource class.
+    """
+
+    hosts: int
+    problem: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.hosts > 0
+
+
+def room(context: ty.Any, query: str) -> Room:
+    """Ask Placement for allocation candidates.
+
+    :param query: what is asked for, and how many of them; see
+        :mod:`queries`.
+    :raises NoPlacement: if it does not answer as it should.
+    """
+    try:
+        answer = report.report_client_singleton().get(
+            f'/allocation_candidates?{query}',
+            version=report.SAME_SUBTREE_VERSION,
+            global_request_id=context.global_id)
+    except ks_exc.ClientException as error:
+        raise exceptions.NoPlacement(str(error)) from error
+    if answer.status_code == 400:
+        return Room(0, _detail(answer))
+    if answer.status_code != 200:
+        raise exceptions.NoPlacement(
+            f'it answers {answer.status_code}: {_detail(answer)}')
+    found = answer.json()
+    providers = {provider for request in found['allocation_requests']
+                 for provider in request['allocations']}
+    return Room(len({
+        found['provider_summaries'][provider]['root_provider_uuid']
+        for provider in providers}))
+
+
+def _detail(answer: ty.Any) -> str:
+    try:
+        return str(answer.json()['errors'][0]['detail'])
+    except (ValueError, LookupError, TypeError):
+        return str(answer.text)

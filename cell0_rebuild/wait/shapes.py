@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The shape of a server: what it asks Placement for, in one line.
+
+Servers of one shape fit or do not fit together. It is Nova's own
+``ResourceRequest``, made as ``SchedulerManager.select_destinations`` makes
+it.
+"""
+
+from __future__ import annotations
+
+import copy
+import typing as ty
+
+from nova.network import neutron
+from nova import objects
+from nova.scheduler import host_manager
+from nova.scheduler import request_filter
+from nova.scheduler import utils as scheduler_utils
+
+from cell0_rebuild.api import request
+
+
+class _Hosts(host_manager.HostManager):  # type: ignore[misc]
+    """Finds the compute nodes of a host that was asked for.
+
+    Nova's own also loads filters, aggregates and all instances.
+    """
+
+    def __init__(self) -> None:
+        self.refresh_cells_caches()
+
+
+def complete(context: ty.Any, instance: ty.Any, spec: ty.Any) -> ty.Any:
+    """Return a copy of a RequestSpec that a scheduler can work with.
+
+    :param instance: the server in cell0, with flavor and PCI requests; not
+        changed.
+    :param spec: as it was read. If its networks are unknown, nothing is asked
+        for them.
+    :raises NovaException: if a port or a device profile is gone.
+    """
+    kept = copy.deepcopy(spec.kept)
+    spec, instance = copy.deepcopy(spec), copy.deepcopy(instance)
+    # Versioned objects copy their fields alone.
+    spec.kept = kept
+    image = spec.image if 'image' in spec and spec.image else (
+        objects.ImageMeta(properties=objects.ImageMetaProps()))
+    request.renew_demands(neutron.API(), context, instance, spec, image)
+    return spec
+
+
+def query(context: ty.Any, spec: ty.Any) -> str:
+    """Return what a server asks Placement for.
+
+    :param spec: a complete RequestSpec; not changed.
+    :raises NoValidHost: if the host that was asked for is not there.
+    :raises RequestFilterFailed: if Nova has nobody to ask, say because the
+        project has no aggregate.
+    """
+    spec = copy.deepcopy(spec)
+    request_filter.process_reqspec(context, spec)
+    found = scheduler_utils.resources_from_request_spec(
+        context, spec, _Hosts())
+    return str(found.to_querystring())

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Why a buried server finds no host, for an operator.
+
+Nothing is changed or claimed. What is short is found by asking again with
+one demand less at a time: where that finds room, this demand is what no host
+with room for the rest can meet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import lookup
+from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import shapes
+
+# Of a host whose compute service is disabled.
+_DISABLED = 'COMPUTE_STATUS_DISABLED'
+
+# No shape costs Placement more questions than that.
+PROBES = 10
+_LOADED = ['flavor', 'metadata', 'system_metadata', 'pci_requests']
+
+
+class NotBuried(Exception):
+    """The server is not one that found no host; the text says what it is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Short:
+    """What no host with room for the rest can meet.
+
+    :param hosts: that would fit without it.
+    """
+
+    demand: queries.Demand
+    hosts: int
+
+    def __str__(self) -> str:
+        many = 'host has' if self.hosts == 1 else 'hosts have'
+        return (f'{_missing(self.demand)}; {self.hosts} {many} room for the '
+                f'rest')
+
+
+def _missing(demand: queries.Demand) -> str:
+    if demand.what == _DISABLED:
+        return 'every host with room is disabled'
+    return {
+        queries.Kind.RESOURCE: f'no host has {demand} free',
+        queries.Kind.TRAIT: f'no host with room has the {demand}',
+        queries.Kind.FORBIDDEN_TRAIT:
+            f'every host with room has the unwanted trait {demand.what}',
+        queries.Kind.AGGREGATES:
+            'no host of the availability zone or aggregate has room',
+        queries.Kind.HOST: 'the host that was asked for has no room',
+    }[demand.kind]
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why a server finds no host.
+
+    :param asked: what it asks for.
+    :param reason: None if Placement has room.
+    :param short: each of them alone keeps it waiting.
+    :param hosts: that have room; the scheduler may refuse them.
+    :param notes: what else has to be known.
+    """
+
+    uuid: str
+    asked: list[queries.Demand]
+    reason: reasons.Reason | None
+    short: list[Short] = dataclasses.field(default_factory=list)
+    hosts: int = 0
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def explain(context: ty.Any, uuid: str) -> Explanation:
+    """Tell why a server finds no host.
+
+    :param context: an administrator's.
+    :raises NotBuried: if it has not been buried.
+    :raises NoPlacement: if it does not answer.
+    """
+    instance, spec = _read(context, uuid)
+    notes = list(_notes(spec))
+    try:
+        spec = shapes.complete(context, instance, spec)
+        query = shapes.query(context, spec)
+    except exception.NovaException as error:
+        return Explanation(uuid, [], reasons.Reason(
+            reasons.Code.BLOCKED, error.format_message()), notes=notes)
+    asked = queries.demands(query)
+    found = probes.room(context, query)
+    if found.problem:
+        return Explanation(uuid, asked, reasons.Reason(
+            reasons.Code.CAPACITY, found.problem), notes=notes)
+    if found:
+        return Explanation(uuid, asked, None, hosts=found.hosts, notes=notes)
+    short = list(shortage(context, query))
+    return Explanation(uuid, asked, capacity(short), short, notes=notes)
+
+
+def _notes(spec: ty.Any) -> ty.Iterator[str]:
+    if spec.unreadable is not None:
+        yield (f'What cell0-rebuild keeps of it cannot be read: '
+               f'{spec.unreadable}. What its networks and ports ask for is '
+               f'left out.')
+    elif spec.kept is None:
+        yield ('It was buried by a nova-conductor without cell0-rebuild. What '
+               'its networks and ports ask for is unknown and left out.')
+
+
+def shortage(context: ty.Any, query: str) -> ty.Iterator[Short]:
+    """Yield each demand that alone keeps the query from finding room.
+
+    :param query: for which there is no room.
+    :raises NoPlacement: if it does not answer as it should.
+    """
+    for demand in queries.demands(query)[:PROBES]:
+        rest = queries.without(query, demand)
+        if rest is None:
+            continue
+        found = probes.room(context, rest)
+        if found:
+            yield Short(demand, found.hosts)
+
+
+def capacity(short: list[Short]) -> reasons.Reason:
+    """Return the reason of a server for which there is no room."""
+    if not short:
+        return reasons.Reason(
+            reasons.Code.CAPACITY,
+            'No host has room for the server, and more than one of the things '
+            'that it asks for is short.')
+    text = '; '.join(map(str, short))
+    return reasons.Reason(
+        reasons.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
+
+
+def _read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
+    try:
+        found = lookup.find(context, uuid)
+    except exception.InstanceMappingNotFound as error:
+        raise NotBuried(f'There is no server {uuid}.') from error
+    if found is None:
+        raise NotBuried(
+            f'Server {uuid} is not in cell0: it has a host, had one, or is '
+            f'being built.')
+    if found.spec is None:
+        raise NotBuried(f'Server {uuid} has no request spec.')
+    try:
+        return objects.Instance.get_by_uuid(
+            cells.targeted(context, cells.cell0(context)), uuid,
+            expected_attrs=_LOADED), found.spec
+    except exception.InstanceNotFound as error:
+        raise NotBuried(f'Server {uuid} was deleted.') from error
