@@ -45,6 +45,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import lookup
+from cell0_rebuild.exhumation import reburial
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild import phases
@@ -302,7 +303,7 @@ def _withdraw(
     context: ty.Any, uuid: str, generation: str
 ) -> None:
     try:
-        goes_on = not attempts.withdraw(context, uuid, generation) and (
+        goes_on = not reburial.withdraw(context, uuid, generation) and (
             attempts.goes_on(context, uuid, generation))
     except db_exc.DBError:
         LOG.exception('The server could not be moved back to cell0.',

@@ -42,6 +42,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import ec2
 from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import reburial
 from cell0_rebuild.exhumation import snapshot
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild import phases
@@ -317,7 +318,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def _try_to_bury(
         self, context: ty.Any, record: ty.Callable[[ty.Any], None] | None
     ) -> bool:
-        return attempts.bury_again(
+        return reburial.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),
             record)
 

@@ -29,9 +29,9 @@ from oslo_log import log as logging
 import tenacity
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import resources
+from cell0_rebuild.exhumation import standing
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def release_all(context: ty.Any, instance_uuid: str) -> None:
     try:
         resources.Resources(context).release(
             instance_uuid,
-            functools.partial(attempts.is_at_rest, context, instance_uuid))
+            functools.partial(standing.is_at_rest, context, instance_uuid))
     except exceptions.NoPlacement as error:
         # The next attempt begins with it again.
         LOG.warning('Its allocations could not be deleted: %s', error,

@@ -17,7 +17,7 @@
 :func:`hand_over`               build request -> real cell
 :func:`finish`                  the row in cell0 and what was kept go, or the
                                 server, if it was deleted in cell0
-:func:`bury_again`              from any of these back to cell0
+:mod:`reburial`                 from any of these back to cell0
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from cell0_rebuild.exhumation import history
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import standing
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild.exhumation import watched
 from cell0_rebuild import statements
@@ -144,7 +145,7 @@ def exhume(
             context, uuid, attempt.generation, cell.id,
             functools.partial(
                 accepted.keep_late, cctxt, uuid, attempt.asked),
-            **_as_before(attempt))
+            **as_before(attempt))
         raise
     return attempt.generation
 
@@ -154,25 +155,11 @@ def _text(moment: ty.Any) -> str | None:
         moment).isoformat()
 
 
-def _as_before(found: mark.Mark) -> dict[str, ty.Any]:
+def as_before(found: mark.Mark) -> dict[str, ty.Any]:
     """Return the columns of a mapping whose move is taken back."""
     moment = found.mapped_at
     return {'updated_at': None if moment is None else (
         timeutils.parse_isotime(moment).replace(tzinfo=None))}
-
-
-def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
-    """Take :func:`exhume` back: no conductor has answered.
-
-    :returns: False if a conductor has taken the attempt all the same, or the
-        owner has deleted the server.
-    """
-    attempt = begin(context, instance_uuid, generation, 'nova-api')
-    if attempt is None:
-        clear(context, instance_uuid)
-        return False
-    statements.patiently(bury_again)(context, attempt)
-    return True
 
 
 def begin(
@@ -200,7 +187,7 @@ def begin(
 def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Tell whether somebody has the attempt, and have him record its end."""
     return bool(switch.answer(context, instance_uuid, generation)) or not (
-        is_at_rest(context, instance_uuid))
+        standing.is_at_rest(context, instance_uuid))
 
 
 def accept(context: ty.Any, attempt: Attempt, spec: ty.Any) -> None:
@@ -272,10 +259,11 @@ def is_deleted(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     """
     place = switch.place(context, attempt.uuid)
     return place is None or place.is_abandoned or (
-        place.build_request_id is None and _is_in(context, attempt, cell))
+        place.build_request_id is None and is_in(context, attempt, cell))
 
 
-def _is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    """Tell whether the server is where this attempt, no other, has put it."""
     place = switch.place(context, attempt.uuid)
     row = real_cell.find(context, attempt.uuid, cell)
     # A later attempt may get a row with the same ID; see mark.py.
@@ -300,7 +288,7 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
 
     def carry_over(late: dict[str, ty.Any]) -> bool:
         nonlocal is_there
-        is_there = _is_in(context, attempt, cell)
+        is_there = is_in(context, attempt, cell)
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
                 built = snapshot.read(destination, attempt.uuid)
@@ -311,7 +299,7 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
         attempt.mark.baseline, carry_over)
     if is_there is None:
-        is_there = _is_in(context, attempt, cell)
+        is_there = is_in(context, attempt, cell)
     if is_there:
         if is_deleted:
             deletion.complete(context, attempt.uuid, cell)
@@ -319,176 +307,6 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
             remove_grave(context, attempt.uuid)
         our_objects.forget(context, attempt.uuid)
     return is_there
-
-
-def bury_again(
-    context: ty.Any, attempt: Attempt, cell: ty.Any = None,
-    record: ty.Callable[[ty.Any], None] | None = None,
-) -> bool:
-    """Take a server back to cell0, from wherever the attempt brought it.
-
-    It can be called again when a database failed in the middle of it.
-
-    :param cell: the real cell in which Nova may have created it, or None.
-    :param record: is called with a context targeted at cell0 to record the
-        failure; after it the server shows ERROR there. Without it nothing
-        tells afterwards that there was an attempt.
-    :returns: False if it was not buried: the owner deleted the server
-        meanwhile, or somebody else has moved it.
-    :raises ObjectActionError: if a compute has the server; nothing is changed
-        then.
-    """
-    if not _may_bury(context, attempt, cell):
-        return False
-    home = cells.cell0(context)
-    cctxt = cells.targeted(context, home)
-    seen: dict[str, ty.Any] = {}
-    if not grave.is_deleted(cctxt, attempt.uuid):
-        seen = _keep_changes(context, cctxt, attempt, cell)
-        if record is not None:
-            _record(context, cctxt, attempt, record)
-    if attempt.handed_over:
-        buried = attempt.left_cell or _leave_cell(
-            context, cctxt, attempt, cell, home)
-        if buried:
-            grave.show(cctxt, attempt.uuid)
-        return buried
-    grave.show(cctxt, attempt.uuid)
-    buried = bool(switch.to_cell0(
-        context, attempt.uuid, attempt.generation, home.id,
-        functools.partial(accepted.keep_late, cctxt, attempt.uuid, seen),
-        cell.id if cell else None,
-        **(_as_before(attempt.mark) if record is None else {})))
-    if cell is not None:
-        real_cell.remove(context, attempt.uuid, cell)
-    if not buried:
-        clear(context, attempt.uuid)
-    return buried
-
-
-def _keep_changes(
-    context: ty.Any, cctxt: ty.Any, attempt: Attempt, cell: ty.Any
-) -> dict[str, ty.Any]:
-    if attempt.remapped:
-        # The row in cell0 has them, and whatever was changed after that.
-        return {}
-    if attempt.in_cell or (attempt.handed_over and not attempt.last_state):
-        # Its owner may have updated it in its cell.
-        with contextlib.suppress(exception.InstanceNotFound):
-            attempt.last_state = watched.state(objects.Instance.get_by_uuid(
-                cells.targeted(context, cell), attempt.uuid,
-                expected_attrs=['system_metadata']))
-    return accepted.keep_changes(context, cctxt, attempt)
-
-
-def _record(
-    context: ty.Any, cctxt: ty.Any, attempt: Attempt,
-    record: ty.Callable[[ty.Any], None],
-) -> None:
-    if attempt.mark.writes and attempt.mark.taken_by:
-        with contextlib.suppress(exceptions.Unreadable):
-            our_objects.keep_also(
-                context, attempt.uuid, written=attempt.mark.writes)
-    if not attempt.recorded:
-        record(cctxt)
-        attempt.recorded = True
-    # Not every caller is a conductor, which has named it at its start.
-    history.name_rebuild(cctxt, attempt.uuid)
-
-
-def _may_bury(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
-    if attempt.maybe_ended:
-        place = switch.place(context, attempt.uuid)
-        attempt.maybe_ended = place is None or place.build_request_id is None
-    if not attempt.handed_over:
-        abandoned = switch.is_abandoned(context, attempt.uuid)
-        if abandoned:
-            _remove_rows(context, attempt, cell)
-        return not abandoned
-    if attempt.maybe_remapped and not attempt.remapped:
-        attempt.remapped = _is_in_cell0(context, attempt.uuid)
-    if attempt.remapped:
-        return True
-    if not _is_in(context, attempt, cell):
-        clear(context, attempt.uuid)
-        return False
-    row = real_cell.find(context, attempt.uuid, cell)
-    if row is not None and row.is_on_host:
-        raise real_cell.on_host()
-    return True
-
-
-def _remove_rows(
-    context: ty.Any, attempt: Attempt, cell: ty.Any
-) -> None:
-    if cell is not None:
-        with contextlib.suppress(exception.ObjectActionError):
-            real_cell.remove(context, attempt.uuid, cell)
-    remove_grave(context, attempt.uuid)
-
-
-def _leave_cell(
-    context: ty.Any, cctxt: ty.Any, attempt: Attempt, cell: ty.Any,
-    home: ty.Any,
-) -> bool:
-    """Take a server that was handed over out of the real cell.
-
-    The mapping goes first: whoever else is at work on the server looks at it
-    before he removes anything.
-
-    :returns: False if the owner deleted it, or somebody else has moved it.
-    """
-    uuid = attempt.uuid
-    if not attempt.remapped:
-        # It is also if the database goes away while it commits.
-        attempt.maybe_remapped = True
-        if not switch.remap(context, uuid, cell.id, home.id):
-            clear(context, uuid)
-            return False
-        attempt.remapped = True
-    with _back_to(context, attempt, cell, home):
-        attempt.left_cell = grave.is_there(cctxt, uuid) and (
-            real_cell.remove(context, uuid, cell, attempt.row_id)
-            or real_cell.find(context, uuid, cell) is None)
-    if not attempt.left_cell and is_deleted(context, attempt, cell):
-        # Only its owner can have deleted it there.
-        remove_grave(context, uuid)
-    return attempt.left_cell
-
-
-@contextlib.contextmanager
-def _back_to(
-    context: ty.Any, attempt: Attempt, cell: ty.Any, home: ty.Any
-) -> ty.Iterator[None]:
-    """Map a server to the real cell again, unless it has left it."""
-    stays = False  # if a database fails, nobody knows: it is tried again
-    try:
-        yield
-        stays = not attempt.left_cell
-    except exception.ObjectActionError:
-        stays = True
-        raise
-    finally:
-        if stays:
-            switch.remap(context, attempt.uuid, home.id, cell.id)
-            attempt.remapped = attempt.maybe_remapped = False
-
-
-def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
-    """Tell whether a server is buried or deleted, and so needs no resources.
-    """
-    place = switch.place(context, instance_uuid)
-    return place is None or place.is_abandoned or _is_buried(context, place)
-
-
-def _is_in_cell0(context: ty.Any, instance_uuid: str) -> bool:
-    place = switch.place(context, instance_uuid)
-    return place is not None and _is_buried(context, place)
-
-
-def _is_buried(context: ty.Any, place: switch.Place) -> bool:
-    return (place.build_request_id is None
-            and place.cell_id == cells.cell0(context).id)
 
 
 def clear(context: ty.Any, instance_uuid: str) -> bool:

@@ -43,8 +43,10 @@ from cell0_rebuild.exhumation import candidates
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import reburial
 from cell0_rebuild.exhumation import resources
 from cell0_rebuild.exhumation import snapshot
+from cell0_rebuild.exhumation import standing
 from cell0_rebuild.exhumation import stuck
 from cell0_rebuild.exhumation import switch
 from cell0_rebuild.exhumation import watched
@@ -198,8 +200,8 @@ class Recovery:
         if buried:
             _remove_traces(context, found)
             self._resources.release(
-                found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
-        elif not attempts.is_at_rest(context, found.uuid):
+                found.uuid, lambda: standing.is_at_rest(context, found.uuid))
+        elif not standing.is_at_rest(context, found.uuid):
             raise _ChangedMeanwhile
         elif on_its_way:
             # Its owner has deleted it, or another run has buried it.
@@ -218,7 +220,7 @@ class Recovery:
         attempts.clear(context, found.uuid)
         if not any(trace.row.is_on_host for trace in found.traces):
             self._resources.release(
-                found.uuid, lambda: attempts.is_at_rest(context, found.uuid))
+                found.uuid, lambda: standing.is_at_rest(context, found.uuid))
         attempts.erase(context, found.uuid)
 
     def _bury_on_its_way(
@@ -236,7 +238,7 @@ class Recovery:
         the_mark = mark.of(build_request.instance)
         assert the_mark is not None
         mark.take_off(build_request.instance)
-        return found, attempts.bury_again(
+        return found, reburial.bury_again(
             context, attempts.Attempt(build_request, the_mark), found.cell,
             _recorder(found.uuid))
 
@@ -248,7 +250,7 @@ def _bury_handed_over(context: ty.Any, found: stuck.Stuck) -> bool:
     if attempt.remapped:
         attempt.left_cell = not found.traces
         cell = found.traces[0].cell if found.traces else None
-    return attempts.bury_again(
+    return reburial.bury_again(
         context, attempt, cell, _recorder(found.uuid))
 
 

@@ -22,7 +22,7 @@ from tests.functional import test_recover
 from tests.functional import test_reimage
 
 SEIZE = 'cell0_rebuild.exhumation.switch.seize'
-BURY = 'cell0_rebuild.exhumation.attempt.bury_again'
+BURY = 'cell0_rebuild.exhumation.reburial.bury_again'
 REMAP = 'cell0_rebuild.exhumation.switch.remap'
 IS_THERE = 'cell0_rebuild.exhumation.grave.is_there'
 ACCEPT = 'cell0_rebuild.exhumation.switch.accept'

@@ -21,6 +21,7 @@ from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
 from cell0_rebuild.exhumation import grave
 from cell0_rebuild.exhumation import mark
+from cell0_rebuild.exhumation import reburial
 from cell0_rebuild import rpcapi
 from tests.functional import base
 from tests.functional import databases
@@ -59,7 +60,7 @@ class RaceTestCase(base.FunctionalTestCase):
             context, self.server['id'])
         found = mark.of(build_request.instance)
         mark.take_off(build_request.instance)
-        attempts.bury_again(
+        reburial.bury_again(
             context, attempts.Attempt(build_request, found), None,
             self._record)
 

@@ -122,7 +122,7 @@ class LostServerTest(test_races.RaceTestCase):
             self.rebuild(self.server)
             self._wait_for_state_change(self.server, 'ACTIVE')
         self.useFixture(base.Interception(
-            'cell0_rebuild.exhumation.attempt.bury_again', after=rebuild))
+            'cell0_rebuild.exhumation.reburial.bury_again', after=rebuild))
         ended = []
         self.stub_out('cell0_rebuild.exhumation.ec2.forget_id', ended.append)
         self.rebuild(self.server)

@@ -1,0 +1,208 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""An attempt that has failed: its server goes back to cell0.
+
+:func:`withdraw`    nova-api    a request that no conductor has answered
+:func:`bury_again`              from wherever the attempt brought the server
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from cell0_rebuild import exceptions
+from cell0_rebuild import objects as our_objects
+from cell0_rebuild.exhumation import accepted
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import grave
+from cell0_rebuild.exhumation import history
+from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.exhumation import standing
+from cell0_rebuild.exhumation import switch
+from cell0_rebuild.exhumation import watched
+from cell0_rebuild import statements
+
+
+def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+    """Take :func:`attempt.exhume` back: no conductor has answered.
+
+    :returns: False if a conductor has taken the attempt all the same, or the
+        owner has deleted the server.
+    """
+    attempt = attempts.begin(context, instance_uuid, generation, 'nova-api')
+    if attempt is None:
+        attempts.clear(context, instance_uuid)
+        return False
+    statements.patiently(bury_again)(context, attempt)
+    return True
+
+
+def bury_again(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any = None,
+    record: ty.Callable[[ty.Any], None] | None = None,
+) -> bool:
+    """Take a server back to cell0, from wherever the attempt brought it.
+
+    It can be called again when a database failed in the middle of it.
+
+    :param cell: the real cell in which Nova may have created it, or None.
+    :param record: is called with a context targeted at cell0 to record the
+        failure; after it the server shows ERROR there. Without it nothing
+        tells afterwards that there was an attempt.
+    :returns: False if it was not buried: the owner deleted the server
+        meanwhile, or somebody else has moved it.
+    :raises ObjectActionError: if a compute has the server; nothing is changed
+        then.
+    """
+    if not _may_bury(context, attempt, cell):
+        return False
+    home = cells.cell0(context)
+    cctxt = cells.targeted(context, home)
+    seen: dict[str, ty.Any] = {}
+    if not grave.is_deleted(cctxt, attempt.uuid):
+        seen = _keep_changes(context, cctxt, attempt, cell)
+        if record is not None:
+            _record(context, cctxt, attempt, record)
+    if attempt.handed_over:
+        buried = attempt.left_cell or _leave_cell(
+            context, cctxt, attempt, cell, home)
+        if buried:
+            grave.show(cctxt, attempt.uuid)
+        return buried
+    grave.show(cctxt, attempt.uuid)
+    buried = bool(switch.to_cell0(
+        context, attempt.uuid, attempt.generation, home.id,
+        functools.partial(accepted.keep_late, cctxt, attempt.uuid, seen),
+        cell.id if cell else None,
+        **(attempts.as_before(attempt.mark) if record is None else {})))
+    if cell is not None:
+        real_cell.remove(context, attempt.uuid, cell)
+    if not buried:
+        attempts.clear(context, attempt.uuid)
+    return buried
+
+
+def _keep_changes(
+    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> dict[str, ty.Any]:
+    if attempt.remapped:
+        # The row in cell0 has them, and whatever was changed after that.
+        return {}
+    if attempt.in_cell or (attempt.handed_over and not attempt.last_state):
+        # Its owner may have updated it in its cell.
+        with contextlib.suppress(exception.InstanceNotFound):
+            attempt.last_state = watched.state(objects.Instance.get_by_uuid(
+                cells.targeted(context, cell), attempt.uuid,
+                expected_attrs=['system_metadata']))
+    return accepted.keep_changes(context, cctxt, attempt)
+
+
+def _record(
+    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt,
+    record: ty.Callable[[ty.Any], None],
+) -> None:
+    if attempt.mark.writes and attempt.mark.taken_by:
+        with contextlib.suppress(exceptions.Unreadable):
+            our_objects.keep_also(
+                context, attempt.uuid, written=attempt.mark.writes)
+    if not attempt.recorded:
+        record(cctxt)
+        attempt.recorded = True
+    # Not every caller is a conductor, which has named it at its start.
+    history.name_rebuild(cctxt, attempt.uuid)
+
+
+def _may_bury(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> bool:
+    if attempt.maybe_ended:
+        place = switch.place(context, attempt.uuid)
+        attempt.maybe_ended = place is None or place.build_request_id is None
+    if not attempt.handed_over:
+        abandoned = switch.is_abandoned(context, attempt.uuid)
+        if abandoned:
+            _remove_rows(context, attempt, cell)
+        return not abandoned
+    if attempt.maybe_remapped and not attempt.remapped:
+        attempt.remapped = standing.is_in_cell0(context, attempt.uuid)
+    if attempt.remapped:
+        return True
+    if not attempts.is_in(context, attempt, cell):
+        attempts.clear(context, attempt.uuid)
+        return False
+    row = real_cell.find(context, attempt.uuid, cell)
+    if row is not None and row.is_on_host:
+        raise real_cell.on_host()
+    return True
+
+
+def _remove_rows(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> None:
+    if cell is not None:
+        with contextlib.suppress(exception.ObjectActionError):
+            real_cell.remove(context, attempt.uuid, cell)
+    attempts.remove_grave(context, attempt.uuid)
+
+
+def _leave_cell(
+    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
+    home: ty.Any,
+) -> bool:
+    """Take a server that was handed over out of the real cell.
+
+    The mapping goes first: whoever else is at work on the server looks at it
+    before he removes anything.
+
+    :returns: False if the owner deleted it, or somebody else has moved it.
+    """
+    uuid = attempt.uuid
+    if not attempt.remapped:
+        # It is also if the database goes away while it commits.
+        attempt.maybe_remapped = True
+        if not switch.remap(context, uuid, cell.id, home.id):
+            attempts.clear(context, uuid)
+            return False
+        attempt.remapped = True
+    with _back_to(context, attempt, cell, home):
+        attempt.left_cell = grave.is_there(cctxt, uuid) and (
+            real_cell.remove(context, uuid, cell, attempt.row_id)
+            or real_cell.find(context, uuid, cell) is None)
+    if not attempt.left_cell and attempts.is_deleted(context, attempt, cell):
+        # Only its owner can have deleted it there.
+        attempts.remove_grave(context, uuid)
+    return attempt.left_cell
+
+
+@contextlib.contextmanager
+def _back_to(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any, home: ty.Any
+) -> ty.Iterator[None]:
+    """Map a server to the real cell again, unless it has left it."""
+    stays = False  # if a database fails, nobody knows: it is tried again
+    try:
+        yield
+        stays = not attempt.left_cell
+    except exception.ObjectActionError:
+        stays = True
+        raise
+    finally:
+        if stays:
+            switch.remap(context, attempt.uuid, home.id, cell.id)
+            attempt.remapped = attempt.maybe_remapped = False

@@ -1,0 +1,37 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Where a server stands: on its way, or at rest in cell0 or deleted."""
+
+from __future__ import annotations
+
+import typing as ty
+
+from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import switch
+
+
+def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether a server is buried or deleted: it needs no resources."""
+    place = switch.place(context, instance_uuid)
+    return place is None or place.is_abandoned or _is_buried(context, place)
+
+
+def is_in_cell0(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether a server is buried."""
+    place = switch.place(context, instance_uuid)
+    return place is not None and _is_buried(context, place)
+
+
+def _is_buried(context: ty.Any, place: switch.Place) -> bool:
+    return (place.build_request_id is None
+            and place.cell_id == cells.cell0(context).id)
