@@ -213,13 +213,33 @@ def _merged(read: str, now: str, saved: str) -> str:
     :param saved: the one that Nova would store.
     """
     before, after, merged = map(jsonutils.loads, (read, now, saved))
-    mine = merged.get('nova_object.changes', ())
-    old = before['nova_object.data']
+    old = _rewritten(before)['nova_object.data']
+    mine = {name for name, value in merged['nova_object.data'].items()
+            if _plain(old.get(name)) != _plain(value)}
     if after['nova_object.version'] == merged['nova_object.version']:
         merged['nova_object.data'].update({
             name: value for name, value in after['nova_object.data'].items()
-            if name not in mine and old.get(name) != value})
+            if name not in mine and _plain(old.get(name)) != _plain(value)})
     return str(jsonutils.dumps(merged))
+
+
+def _rewritten(spec: dict[str, ty.Any]) -> ty.Any:
+    # Another process may have written a set in another order.
+    return jsonutils.loads(jsonutils.dumps(
+        request_spec.RequestSpec.obj_from_primitive(spec).obj_to_primitive()))
+
+
+def _plain(value: ty.Any) -> ty.Any:
+    """Return a primitive without what its objects take for changed.
+
+    An object that was stored when it was new says so for ever.
+    """
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()
+                if name != 'nova_object.changes'}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _section(blob: str) -> ty.Any:

@@ -158,6 +158,18 @@ class RebuiltTest(UpdateTestCase):
         self.active(self.server)
         self.assert_updated()
 
+    def test_a_zone_that_is_given_up_leaves_the_image_of_the_rebuild(self):
+        image = self.glance.auto_disk_config_enabled_image['id']
+        # As PUT of pinned_availability_zone does.
+        spec = databases.spec_of(self.server['id'])
+        spec.availability_zone = None
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: spec.save())
+        self.rebuild_now(imageRef=image)
+        self.active(self.server)
+        found = databases.spec_of(self.server['id'])
+        self.assertEqual(
+            (None, image), (found.availability_zone, found.image.id))
+
     def test_what_the_request_asks_for_is_kept_with_what_it_does_not(self):
         self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
             {'accessIPv4': '192.0.2.8'}))

@@ -23,6 +23,7 @@ from nova.db.api import api as api_db_api
 from nova.db.main import api as main_db_api
 from nova import objects
 from oslo_db.sqlalchemy import exc_filters
+from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 import sqlalchemy
 
@@ -39,6 +40,7 @@ setUpModule = meetings.start_server
 
 FILES = [['/etc/motd', 'aGVsbG8=']]
 GENERATION = 'this attempt'
+IMAGE = uuidsentinel.new
 
 
 class SpecTestCase(specs.TestCase):
@@ -51,7 +53,10 @@ class SpecTestCase(specs.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.uuid = self.create(availability_zone='a zone')
+        # As it is stored by a create, all in it says it is changed.
+        self.uuid = self.create(
+            availability_zone='a zone',
+            image=objects.ImageMeta(id=uuidsentinel.old))
 
     def meet(self, first, second, statement='UPDATE request_specs'):
         """Let two functions meet before a statement of the first."""
@@ -107,6 +112,7 @@ class SpecTestCase(specs.TestCase):
             self.another_context(), self.uuid)
         spec.obj_reset_changes(recursive=True)
         spec.num_instances = 7
+        spec.image = objects.ImageMeta(id=IMAGE)
 
         def take():
             self.assertIsNotNone(switch.take(
@@ -116,7 +122,8 @@ class SpecTestCase(specs.TestCase):
 
     def assert_accepted(self):
         """Check that what the rebuild changes is stored."""
-        self.assertEqual(7, self.load(self.uuid).num_instances)
+        found = self.load(self.uuid)
+        self.assertEqual((7, IMAGE), (found.num_instances, found.image.id))
 
 
 class LostUpdatesTest(SpecTestCase):

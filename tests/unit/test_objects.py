@@ -17,6 +17,7 @@ from nova import objects
 from nova.objects import base
 from nova.objects import fields as nova_fields
 from oslo_serialization import jsonutils
+from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild import kept
 from cell0_rebuild import objects as ours
@@ -206,6 +207,45 @@ class SaveTest(specs.TestCase):
             objects=[objects.NetworkRequest(tag='another')])
         self.change(spec)
         self.assertIs(other, spec.requested_networks)
+
+    def _change_image_and_topology(self, uuid):
+        """Change what an accepted rebuild with another image changes."""
+        spec = self.load(uuid)
+        spec.image = objects.ImageMeta.from_dict({
+            'id': uuidsentinel.image, 'properties': {'hw_cpu_max_sockets': 2}})
+        spec.numa_topology = objects.InstanceNUMATopology(cells=[])
+        spec.save()
+
+    def _some_spec(self):
+        """Store a spec as a create does: all in it says it is changed."""
+        image = objects.ImageMeta.from_dict({
+            'id': uuidsentinel.old, 'properties': {'hw_cpu_max_sockets': 1}})
+        topology = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=0, cpuset={8, 0}, pcpuset=set(), memory=512)])
+        uuid = self.create(image=image, numa_topology=topology)
+        self.keep(uuid, None)
+        return uuid
+
+    def test_a_save_leaves_what_changed_since_in_an_object_of_the_spec(self):
+        uuid = self._some_spec()
+        spec = self.load(uuid)
+        self.assertIn('image', spec.obj_what_changed())
+        self._change_image_and_topology(uuid)
+        self.change(spec)
+        found = self.load(uuid)
+        self.assertEqual(uuidsentinel.image, found.image.id)
+        self.assertEqual([], found.numa_topology.cells)
+
+    def test_a_save_stores_what_it_changes_in_an_object_of_the_spec(self):
+        uuid = self._some_spec()
+        spec = self.load(uuid)
+        self._change_image_and_topology(uuid)
+        spec.image.properties.hw_cpu_max_sockets = 3
+        self.change(spec)
+        found = self.load(uuid)
+        self.assertEqual(3, found.image.properties.hw_cpu_max_sockets)
+        self.assertEqual([], found.numa_topology.cells)
 
     def test_a_migration_of_old_data_keeps_it(self):
         uuid = self.create(numa_topology=objects.InstanceNUMATopology(cells=[
