@@ -30,6 +30,7 @@ from nova import exception
 from nova.objects import base
 from nova.objects import request_spec
 from oslo_serialization import jsonutils
+from sqlalchemy import orm
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import kept as kept_form
@@ -95,10 +96,16 @@ class RequestSpec(request_spec.RequestSpec):
 
         Nova rewrites the whole blob from the fields of the object, which may
         be old. It is the row that knows what is kept now, and what was
-        changed since.
+        changed since. One of which nothing is kept is written as Nova does.
         """
-        db_spec, updates = _row(context, instance_uuid), dict(updates)
-        read, now = updates.pop(_READ, ''), db_spec['spec']
+        updates = dict(updates)
+        read = updates.pop(_READ, '')
+        if SECTION not in read:
+            written = _written_unless_kept(context, instance_uuid, updates)
+            if written is not None:
+                return written
+        db_spec = _row(context, instance_uuid)
+        now = db_spec['spec']
         if 'spec' in updates and (SECTION in read or SECTION in now):
             updates['spec'] = _with_section(
                 _merged(read or now, now, updates['spec']), _section(now))
@@ -182,6 +189,30 @@ def locked(context: ty.Any, instance_uuid: str) -> ty.Any:
     """
     return RequestSpec._from_db_object(
         context, RequestSpec(), _row(context, instance_uuid))
+
+
+def _written_unless_kept(
+    context: ty.Any, instance_uuid: str, updates: dict[str, ty.Any]
+) -> ty.Any:
+    """Write a row without a lock, as Nova does.
+
+    :returns: the row, None if something is kept there, perhaps just since.
+    """
+    model = api_models.RequestSpec
+    db_spec = context.session.query(model).filter_by(
+        instance_uuid=instance_uuid).first()
+    if db_spec is None or SECTION in db_spec['spec']:
+        return None
+    changed = {name: value for name, value in updates.items()
+               if db_spec[name] != value}
+    # An UPDATE meets the row as it is by then.
+    if changed and not context.session.query(model).filter(
+            model.id == db_spec['id'], ~model.spec.contains(SECTION),
+    ).update(changed, synchronize_session=False):
+        return None
+    for name, value in changed.items():
+        orm.attributes.set_committed_value(db_spec, name, value)
+    return db_spec
 
 
 def _row(context: ty.Any, instance_uuid: str) -> ty.Any:

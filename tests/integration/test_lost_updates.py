@@ -128,6 +128,12 @@ class SpecTestCase(specs.TestCase):
 
 class LostUpdatesTest(SpecTestCase):
 
+    def test_a_put_of_one_that_was_never_buried_locks_nothing(self):
+        stock, ours = self.costs_of_a_save()
+        self.assertEqual(['SELECT', 'UPDATE'], [
+            text.split()[0] for text in ours])
+        self.assertEqual(stock, ours)
+
     def test_a_put_that_writes_after_a_burial_leaves_what_is_kept(self):
         self.meet(self.put_zone(), self.keep_files)
         self.assert_kept()
