@@ -22,11 +22,11 @@ is imported.
 from __future__ import annotations
 
 import collections.abc
-import contextlib
 import dataclasses
 import importlib
 import pkgutil
 import sys
+import threading
 import types
 import typing as ty
 
@@ -184,52 +184,48 @@ class Patch(Reliance):
     def __init__(self, target: Target, wrapper: str) -> None:
         """:param wrapper: ``module:function``, imported when applied.
 
-        It is called as ``wrapper(wrapped, instance, args, kwargs)``.
+        It is called as ``wrapper(wrapped, instance, *args, **kwargs)``.
         """
         super().__init__(target)
         self._wrapper = wrapper
-        self._active = False
+        # Of each application, because a wrapper that somebody else holds
+        # must not work again when the target is patched anew.
+        self._active: threading.Event | None = None
         self._original: ty.Any = None
         self._installed: ty.Any = None
 
     def apply(self) -> None:
-        if self._active:
+        if self._active is not None:
             return
         owner, attribute = self.target.owner()
-        if vars(owner)[attribute] is not self._installed:
-            self._original = vars(owner)[attribute]
-            self._installed = wrapt.FunctionWrapper(
-                self._original, pkgutil.resolve_name(self._wrapper),
-                enabled=lambda: self._active)
-            setattr(owner, attribute, self._installed)
-        self._active = True
+        found = vars(owner)[attribute]
+        if found is not self._installed:
+            self._original = found
+        self._active = threading.Event()
+        self._active.set()
+        self._installed = wrapt.FunctionWrapper(
+            self._original, _unpacking(pkgutil.resolve_name(self._wrapper)),
+            enabled=self._active.is_set)
+        setattr(owner, attribute, self._installed)
 
     def undo(self) -> None:
-        # Whoever holds our wrapper, say because it wrapped that in turn,
-        # falls through to the original from here on.
-        self._active = False
-        if self._installed is None:
+        """Put the original back, or pass through if it is wrapped again."""
+        if self._active is None:
             return
+        self._active.clear()
+        self._active = None
         owner, attribute = self.target.owner()
         if vars(owner)[attribute] is self._installed:
             setattr(owner, attribute, self._original)
-        else:
-            _replace_below(
-                vars(owner)[attribute], self._installed, self._original)
 
 
-def _replace_below(outer: ty.Any, ours: ty.Any, original: ty.Any) -> None:
-    """Take ours out from under the wrappers that others put on top of it."""
-    while outer is not None:
-        below = getattr(outer, '__wrapped__', None)
-        for cell in getattr(outer, '__closure__', None) or ():
-            with contextlib.suppress(ValueError):  # it may be empty still
-                if cell.cell_contents is ours:
-                    cell.cell_contents = original
-        if below is ours:
-            outer.__wrapped__ = original
-            return
-        outer = below
+def _unpacking(wrapper: ty.Callable[..., ty.Any]) -> ty.Callable[..., ty.Any]:
+    """Return what wrapt calls with the arguments in a tuple and a dict."""
+    def call(
+        wrapped: ty.Any, instance: ty.Any, args: ty.Any, kwargs: ty.Any
+    ) -> ty.Any:
+        return wrapper(wrapped, instance, *args, **kwargs)
+    return call
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,21 +33,14 @@ class _BuildRequestGone(Exception):
 
 
 def delete(
-    wrapped: ty.Callable[..., None], compute_api: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
+    instance: ty.Any, *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``API._delete``: a rebuild may have moved the server meanwhile.
 
     Nova takes a row that is gone for a server that is deleted, and knows no
     server of a cell that is in no cell.
     """
-    _delete_anywhere(wrapped, compute_api, *args, **kwargs)
-
-
-def _delete_anywhere(
-    wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
-    instance: ty.Any, *args: ty.Any, **kwargs: ty.Any,
-) -> None:
     uuid, buried = instance.uuid, _is_like_buried(instance)
     try:
         wrapped(context, instance, *args, **kwargs)
@@ -92,8 +85,8 @@ def _moved(
 
 
 def delete_while_booting(
-    wrapped: ty.Callable[..., bool], compute_api: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., bool], compute_api: ty.Any, context: ty.Any,
+    instance: ty.Any,
 ) -> bool:
     """Wrap ``API._delete_while_booting``: the row in cell0 goes as well.
 
@@ -101,12 +94,6 @@ def delete_while_booting(
         would delete the row in the cell alone, also if a compute has the
         server by now, with its ports.
     """
-    return _delete_on_its_way(wrapped, *args, **kwargs)
-
-
-def _delete_on_its_way(
-    wrapped: ty.Callable[..., bool], context: ty.Any, instance: ty.Any
-) -> bool:
     ours = mark.is_on(instance)
     # Then it was read from a cell, where it has no mark. That a build request
     # is there too is a matter of moments, unless its conductor has died.

@@ -27,16 +27,9 @@ from cell0_rebuild.exhumation import lookup
 
 def get_instances(
     wrapped: ty.Callable[..., dict[str, ty.Any]], controller: ty.Any,
-    args: ty.Any, kwargs: ty.Any,
+    context: ty.Any, instance_uuids: ty.Any, instance_mappings: ty.Any,
 ) -> dict[str, ty.Any]:
     """Wrap the events controller's look at the servers in their cells."""
-    return _get_instances(wrapped, *args, **kwargs)
-
-
-def _get_instances(
-    wrapped: ty.Callable[..., dict[str, ty.Any]], context: ty.Any,
-    instance_uuids: ty.Any, instance_mappings: ty.Any,
-) -> dict[str, ty.Any]:
     nowhere = {mapping.instance_uuid for mapping in instance_mappings
                if mapping.cell_mapping is None}
     # Others are servers that are being created: they are Nova's matter.

@@ -73,7 +73,7 @@ def gate() -> Gate:
 
 def set_api_version_request(
     wrapped: ty.Callable[..., None], request: wsgi.Request,
-    args: ty.Any, kwargs: ty.Any,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``Request.set_api_version_request``.
 
@@ -98,17 +98,10 @@ def set_api_version_request(
 
 
 def rebuild_action(
-    wrapped: ty.Callable[..., ty.Any], controller: ty.Any,
-    args: ty.Any, kwargs: ty.Any,
+    wrapped: ty.Callable[..., ty.Any], controller: ty.Any, req: wsgi.Request,
+    id: str, body: ty.Any,
 ) -> ty.Any:
     """Wrap the controller's rebuild action: carry the mark to the API."""
-    return _rebuild_action(wrapped, *args, **kwargs)
-
-
-def _rebuild_action(
-    wrapped: ty.Callable[..., ty.Any], req: wsgi.Request, id: str,
-    body: ty.Any,
-) -> ty.Any:
     version = req.api_version_request
     names_image = True
     if isinstance(version, AddedVersion):

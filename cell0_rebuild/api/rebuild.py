@@ -60,18 +60,11 @@ _PAUSES = (0.2, 0.8, 2)
 
 
 def rebuild(
-    wrapped: ty.Callable[..., None], compute_api: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
-) -> None:
-    """Wrap ``API.rebuild``."""
-    _rebuild(wrapped, compute_api, *args, **kwargs)
-
-
-def _rebuild(
     wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
     instance: ty.Any, image_href: str | None, *args: ty.Any,
     **kwargs: ty.Any,
 ) -> None:
+    """Wrap ``API.rebuild``."""
     gate = microversion.gate()
     if gate.is_open and (found := _buried(context, instance)) is not None:
         with statements.hidden_values():

@@ -45,17 +45,10 @@ def of_rebuild(instance_uuid: str) -> collections.abc.Iterator[None]:
 
 
 def action_start(
-    wrapped: ty.Callable[..., ty.Any], cls: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., ty.Any], cls: ty.Any, context: ty.Any,
+    instance_uuid: str, action_name: str, *args: ty.Any, **kwargs: ty.Any,
 ) -> ty.Any:
     """Wrap ``InstanceAction.action_start``."""
-    return _action_start(wrapped, *args, **kwargs)
-
-
-def _action_start(
-    wrapped: ty.Callable[..., ty.Any], context: ty.Any, instance_uuid: str,
-    action_name: str, *args: ty.Any, **kwargs: ty.Any,
-) -> ty.Any:
     if (action_name == instance_actions.CREATE
             and _rebuilt.get() == instance_uuid):
         action_name = instance_actions.REBUILD

@@ -31,8 +31,8 @@ _kept: contextvars.ContextVar[dict[str, kept_form.Kept] | None] = (
 
 
 def schedule_and_build_instances(
-    wrapped: ty.Callable[..., None], manager: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], manager: ty.Any, *args: ty.Any,
+    **kwargs: ty.Any,
 ) -> None:
     """Wrap ``ComputeTaskManager.schedule_and_build_instances``.
 
@@ -46,8 +46,8 @@ def schedule_and_build_instances(
 
 
 def bury_in_cell0(
-    wrapped: ty.Callable[..., None], manager: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], manager: ty.Any, *args: ty.Any,
+    **kwargs: ty.Any,
 ) -> None:
     """Wrap ``ComputeTaskManager._bury_in_cell0``.
 

@@ -45,8 +45,8 @@ def destroyed_after(
 
 
 def destroy(
-    wrapped: ty.Callable[..., None], mapping: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], mapping: ty.Any, *args: ty.Any,
+    **kwargs: ty.Any,
 ) -> None:
     """Wrap ``InstanceMapping.destroy``."""
     check = _check.get()

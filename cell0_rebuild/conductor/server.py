@@ -63,8 +63,8 @@ class RebuildServer:
 
 
 def start(
-    wrapped: ty.Callable[..., None], service: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], service: ty.Any, *args: ty.Any,
+    **kwargs: ty.Any,
 ) -> None:
     """Wrap ``Service.start``: a conductor listens to our topic too."""
     wrapped(*args, **kwargs)
@@ -75,8 +75,8 @@ def start(
 
 
 def stop(
-    wrapped: ty.Callable[..., None], service: ty.Any, args: ty.Any,
-    kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], service: ty.Any, *args: ty.Any,
+    **kwargs: ty.Any,
 ) -> None:
     """Wrap ``Service.stop``: rebuilds in progress end before the rest."""
     server = vars(service).pop(_ATTRIBUTE, None)

@@ -157,7 +157,7 @@ def of(boundary):
 
 
 # What Nova does in the request by itself, before and after our part.
-_OF_NOVA = ('', 'api.microversion._rebuild_action')
+_OF_NOVA = ('', 'api.microversion.rebuild_action')
 
 
 def _is_told(fault, answer):

@@ -15,6 +15,7 @@
 import threading
 
 import fixtures
+from nova.compute import api as nova_api
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
@@ -227,9 +228,8 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
         go_on()
 
     def _have_the_api_delete_as_stock_nova(self):
-        self.stub_out(
-            'cell0_rebuild.api.delete._delete_anywhere',
-            lambda wrapped, api, *args, **kwargs: wrapped(*args, **kwargs))
+        self.stub_out('nova.compute.api.API._delete',
+                      vars(nova_api.API)['_delete'].__wrapped__)
 
 
 class LostClaimTest(test_races.RaceTestCase):

@@ -22,13 +22,13 @@ import threading
 
 import fixtures
 import futurist
+from nova.compute import api as nova_api
 from nova.conductor import rpcapi as rpcapi_of_nova
 from nova import context as nova_context
 from nova.tests import fixtures as nova_fixtures
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
-from cell0_rebuild.api import delete
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.exhumation import recovery
 from cell0_rebuild import rpcapi
@@ -96,18 +96,17 @@ class StockDelete(fixtures.Fixture):
 
     def _setUp(self):
         self.wanted = threading.local()
-        self._bypass('_delete_anywhere', lambda nova, api, *args, **kwargs:
-                     nova(*args, **kwargs))
-        self._bypass('_delete_on_its_way', lambda nova, *args: nova(*args))
+        for name in ('_delete', '_delete_while_booting'):
+            self._bypass(name)
 
-    def _bypass(self, name, stock):
-        ours = getattr(delete, name)
+    def _bypass(self, name):
+        ours = vars(nova_api.API)[name]
 
-        def bypass(*args, **kwargs):
-            return (stock if hasattr(self.wanted, 'here') else ours)(
-                *args, **kwargs)
+        def bypass(api, *args, **kwargs):
+            chosen = ours.__wrapped__ if hasattr(self.wanted, 'here') else ours
+            return chosen.__get__(api)(*args, **kwargs)
         self.useFixture(fixtures.MonkeyPatch(
-            f'{delete.__name__}.{name}', bypass))
+            f'nova.compute.api.API.{name}', bypass))
 
 
 def deliver(context, args):

@@ -238,7 +238,7 @@ class RebuildActionTest(_TestCase):
             return microversion.gate(), body
 
         return microversion.rebuild_action(
-            action, None, (request, 'an id'), {'body': body})
+            action, None, request, 'an id', body=body)
 
     @ddt.data((None, ADDED, True), (None, 'latest', True),
               (None, MAXIMUM, False), (None, '2.1', False),
@@ -267,7 +267,7 @@ class RebuildActionTest(_TestCase):
         request.set_api_version_request()
         self.assertRaises(
             ZeroDivisionError, microversion.rebuild_action,
-            lambda req, id, body: 1 / 0, None, (request, 'an id', {}), {})
+            lambda req, id, body: 1 / 0, None, request, 'an id', {})
         self.assertFalse(microversion.gate().is_open)
 
     def test_no_image_under_the_added_number_keeps_the_image(self):

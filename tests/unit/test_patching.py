@@ -311,7 +311,7 @@ class ItemPatchTest(throwaway.TestCase):
                          self.item(module, 'outer', 'absent').problem())
 
 
-def tell(wrapped, instance, args, kwargs):
+def tell(wrapped, instance, *args, **kwargs):
     """A wrapper that returns what it is given."""
     return instance, args, kwargs
 

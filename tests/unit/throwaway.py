@@ -165,7 +165,7 @@ class TestCase(testtools.TestCase):
             ['ours', 'original', 1, 1], call(module, name))
 
 
-def ours(wrapped, instance, args, kwargs):
+def ours(wrapped, instance, *args, **kwargs):
     """The wrapper under test."""
     return ['ours', *wrapped(*args, **kwargs)]
 
