@@ -17,6 +17,15 @@ from __future__ import annotations
 import copy
 import typing as ty
 
+from nova import objects
+from nova.virt import hardware
+
+from cell0_rebuild.api import image as images
+from cell0_rebuild.api import refusals
+from cell0_rebuild import releases
+
+_DEPLOYMENT = 'deployment'
+
 
 def context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
     """Return the caller's context in the name of the server's owner.
@@ -40,3 +49,24 @@ def key_context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
     if context.project_id == instance.project_id:
         return context
     return context_of(context, instance)
+
+
+def check_vtpm(
+    context: ty.Any, instance: ty.Any, image: images.Image
+) -> None:
+    """Check that the secret of its vTPM is made where its owner can read it.
+
+    :param context: the caller's, whose token makes the secret.
+    :raises HTTPConflict: if it would be made in the wrong project.
+    """
+    if context.project_id == instance.project_id:
+        return
+    wanted = hardware.get_vtpm_constraint(
+        instance.flavor, objects.ImageMeta.from_dict(image.meta))
+    security = releases.tpm_secret_security(instance.flavor)
+    if wanted is None or security == _DEPLOYMENT:
+        return
+    refusals.conflict(
+        f'Server {instance.uuid} gets a vTPM when it is built, and its secret '
+        f'would be made in your project instead of project '
+        f'{instance.project_id}. Have a user of that project rebuild it.')

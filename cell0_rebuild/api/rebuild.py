@@ -40,7 +40,6 @@ from cell0_rebuild.api import refusals
 from cell0_rebuild.api import request
 from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
-from cell0_rebuild.api import vtpm
 from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
@@ -187,7 +186,7 @@ def _validate(
     if image.is_new:
         images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
-    vtpm.check(context, instance, image)
+    owner.check_vtpm(context, instance, image)
     request.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
     quota.check(owners, instance, spec)
