@@ -17,6 +17,7 @@ Each test changes all that this Nova lets a PUT change.
 """
 
 import ddt
+from oslo_db import exception as db_exc
 
 from cell0_rebuild.exhumation import watched
 from tests.functional import base
@@ -28,11 +29,17 @@ PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 UPDATE = 'nova.compute.api.API.update_instance'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
 MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
+APPLY = 'cell0_rebuild.exhumation.watched.apply'
 
 
 def fail(*args, **kwargs):
     """Fail as a bug or a broker would."""
     raise RuntimeError('a step failed')
+
+
+def lose_database(*args):
+    """Fail as a database does that goes away."""
+    raise db_exc.DBConnectionError(Exception('down'))
 
 
 class UpdateTestCase(recovering.RecoverTestCase):
@@ -210,6 +217,15 @@ class BuriedAgainTest(UpdateTestCase):
         self.at(PROBE, act=self.update_but_zone)
         self.at(recovering.SCHEDULER, act=fail)
         self.rebuild_now()
+        self.buried_again(self.server)
+        self.assert_updated()
+
+    def test_what_is_changed_is_kept_if_the_hand_over_fails_in_the_cell(self):
+        failure = self.useFixture(base.Interception(
+            APPLY, before=lose_database))
+        self.at(recovering.SCHEDULER)
+        self.rebuild_now()
+        self.assertEqual([], failure.waiting())
         self.buried_again(self.server)
         self.assert_updated()
 
