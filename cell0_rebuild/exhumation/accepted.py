@@ -45,13 +45,12 @@ def keep_changes(
         last = attempt.build_request.instance
     instance = objects.Instance.get_by_uuid(
         cctxt, attempt.uuid, expected_attrs=snapshot.LOADED)
-    if attempt.mark.accepted:
-        _keep_asked(instance, last, attempt.mark.changed)
-        _keep_root(cctxt, attempt)
     seen = attempt.last_state or watched.state(last)
-    watched.update(instance, watched.changes(attempt.mark.asked, seen))
-    if instance.obj_what_changed():
-        instance.save()
+    with watched.saved(cctxt, instance):
+        if attempt.mark.accepted:
+            _keep_asked(instance, last, attempt.mark.changed)
+            _keep_root(cctxt, attempt)
+        watched.update(instance, watched.changes(attempt.mark.asked, seen))
     return seen
 
 
@@ -70,8 +69,8 @@ def keep_late(
     with contextlib.suppress(exception.InstanceNotFound):
         instance = objects.Instance.get_by_uuid(
             cctxt, instance_uuid, expected_attrs=snapshot.LOADED)
-        watched.update(instance, changed)
-        instance.save()
+        with watched.saved(cctxt, instance):
+            watched.update(instance, changed)
 
 
 def _keep_asked(

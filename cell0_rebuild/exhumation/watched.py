@@ -20,9 +20,15 @@ where the server is now.
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
 
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import exception
 from nova import objects
+
+from cell0_rebuild import statements
 
 # All that Nova's PUT can change of an instance, and what a lock does.
 FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
@@ -77,13 +83,58 @@ def apply(
             bdm.delete_on_termination = flags[bdm.uuid]
             with bdm.obj_alternate_context(context):
                 bdm.save()
-    update(instance, changed)
-    with instance.obj_alternate_context(context):
-        instance.save()
-        if 'tags' in changed:
+    with saved(context, instance):
+        update(instance, changed)
+    if 'tags' in changed:
+        with instance.obj_alternate_context(context):
             instance.tags = objects.TagList.create(
                 context, instance.uuid, changed['tags'])
             instance.obj_reset_changes(['tags'])
+
+
+@contextlib.contextmanager
+def saved(context: ty.Any, instance: ty.Any) -> ty.Iterator[None]:
+    """Save what is changed of an instance inside.
+
+    Of its system metadata only that: Nova's own save writes all of them, and
+    so removes what others have added since they were read.
+
+    :param context: targeted at the cell that the server is in.
+    :raises InstanceNotFound: if it was deleted there.
+    """
+    before = dict(instance.system_metadata)
+    yield
+    after = instance.system_metadata
+    if before != after:
+        _save_metadata(
+            context, instance.uuid,
+            [key for key in before if key not in after],
+            {key: value for key, value in after.items()
+             if key not in before or before[key] != value})
+        instance.obj_reset_changes(['system_metadata'])
+    if instance.obj_what_changed():
+        with instance.obj_alternate_context(context):
+            instance.save()
+
+
+@statements.retried
+@main_db_api.pick_context_manager_writer
+def _save_metadata(
+    context: ty.Any, instance_uuid: str, removed: list[str],
+    changed: dict[str, str | None],
+) -> None:
+    instance, row = models.Instance, models.InstanceSystemMetadata
+    # A lock or an unlock by Nova writes this row before it writes metadata.
+    if context.session.query(instance.id).filter_by(
+            uuid=instance_uuid, deleted=0).with_for_update().first() is None:
+        raise exception.InstanceNotFound(instance_id=instance_uuid)
+    context.session.query(row).filter_by(
+        instance_uuid=instance_uuid, deleted=0,
+    ).filter(row.key.in_([*removed, *changed])).delete(
+        synchronize_session=False)
+    context.session.add_all(
+        row(instance_uuid=instance_uuid, key=key, value=value)
+        for key, value in changed.items())
 
 
 def update(instance: ty.Any, changed: dict[str, ty.Any]) -> None:

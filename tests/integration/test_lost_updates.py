@@ -31,6 +31,7 @@ from cell0_rebuild.exhumation import grave
 from cell0_rebuild.exhumation import mark
 from cell0_rebuild.exhumation import real_cell
 from cell0_rebuild.exhumation import switch
+from cell0_rebuild.exhumation import watched
 from cell0_rebuild import kept
 from cell0_rebuild import objects as ours
 from tests.integration import meetings
@@ -281,6 +282,62 @@ class GraveTest(GraveTestCase):
 
     def test_a_lock_is_carried_over_or_refused(self):
         self.assert_lock_is_carried_over_or_refused()
+
+
+class MetadataTest(GraveTestCase):
+    """A lock by Nova meets a change by us of the same system metadata."""
+
+    def lock(self):
+        """Lock the server."""
+        self.instance.locked = True
+        self.instance.system_metadata['locked_reason'] = 'because'
+        self.instance.save()
+
+    def change(self):
+        """Return a change that has read the server and is to write it."""
+        instance = self.load()
+        change = watched.saved(self.another_context(), instance)
+        change.__enter__()
+        instance.display_name = 'changed'
+        instance.system_metadata['image_min_disk'] = '7'
+        del instance.system_metadata['many']
+
+        def save():
+            change.__exit__(None, None, None)
+        return save
+
+    def load(self):
+        """Return the instance as it is now."""
+        return objects.Instance.get_by_uuid(
+            self.another_context(), self.instance.uuid)
+
+    def another_context(self):
+        """Return a context for another transaction."""
+        return nova_context.get_admin_context()
+
+    def assert_both_are_there(self):
+        """Check that neither has undone the other one."""
+        found = self.load()
+        self.assertEqual((True, 'changed'), (found.locked, found.display_name))
+        self.assertEqual(
+            {'locked_reason': 'because', 'image_min_disk': '7'},
+            found.system_metadata)
+
+    def test_a_lock_that_comes_before_a_change_is_left(self):
+        change = self.change()
+        self.lock()
+        change()
+        self.assert_both_are_there()
+
+    def test_a_lock_that_meets_a_change_is_left(self):
+        meetings.meet(main_db_api.get_engine(),
+                      'DELETE FROM instance_system_metadata',
+                      self.change(), self.lock)
+        self.assert_both_are_there()
+
+
+class SnapshotIsolationMetadataTest(MetadataTest):
+    snapshot_isolation = True
 
 
 class SnapshotIsolationGraveTest(GraveTest):
