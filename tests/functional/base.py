@@ -24,6 +24,7 @@ from cell0_rebuild import fixture
 from tests.functional import compiled
 from tests.functional import databases
 from tests.functional import pooling
+from tests.functional import waiting
 from tests import releases
 
 ADDED = releases.ADDED
@@ -60,6 +61,9 @@ class Cell0RebuildMixin:
         self.flags(executor_thread_pool_size=8)
         self.useFixture(compiled.CompiledStatements())
         self.useFixture(pooling.KeptConnections())
+        for prompt in (waiting.Impatience, waiting.PromptMessages,
+                       waiting.PromptWorkers):
+            self.useFixture(prompt())
         if self.enabled:
             self.package = self.useFixture(
                 fixture.Cell0RebuildFixture(**self.options))
