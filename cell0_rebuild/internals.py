@@ -198,11 +198,6 @@ CLAIMS = (
         'self, instance_uuid, only_resolved=False', 'called: before a build'),
     patching.Target(
         'nova.scheduler.client.report',
-        'SchedulerReportClient.delete_allocation_for_instance',
-        'self, context, uuid, consumer_type=\'instance\', force=False',
-        'called: before a build'),
-    patching.Target(
-        'nova.scheduler.client.report',
         'SchedulerReportClient.remove_provider_tree_from_instance_allocation',
         'self, context, consumer_uuid, root_rp_uuid',
         'called: releases the claim of a stale rebuild'),

@@ -23,14 +23,52 @@ import typing as ty
 from nova.accelerator import cyborg
 from nova import exception
 
+from cell0_rebuild.conductor import guards
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import standing
 
-def bound(context: ty.Any, spec: ty.Any) -> list[str]:
-    """Return the IDs of the accelerator requests of a server.
 
-    :param spec: its RequestSpec; Cyborg is asked only if the flavor or a port
-        wants an accelerator.
+def release_leftovers(
+    context: ty.Any, attempt: attempts.Attempt, spec: ty.Any
+) -> None:
+    """Delete what earlier attempts have left bound to the server.
+
+    :param spec: its RequestSpec.
+    :raises StaleAttempt: if this one is stale, and finds some.
     """
-    if not _are_wanted(spec):
+    left = _bound(context, spec)
+    if left:
+        with guards.current(context, attempt, or_deleted=True):
+            _delete(context, left)
+
+
+def release(
+    context: ty.Any, attempt: attempts.Attempt, identities: list[str],
+    is_buried: bool,
+) -> None:
+    """Delete what an attempt has bound, unless the server lives with it.
+
+    :param is_buried: this attempt has buried the server: whoever builds it
+        since has others.
+    """
+    if identities and (
+            is_buried or standing.is_at_rest(context, attempt.uuid)):
+        _delete(context, identities)
+
+
+def are_wanted(spec: ty.Any) -> bool:
+    """Tell whether the flavor of a server, or a port, wants accelerators."""
+    networks: ty.Any = ()
+    if 'requested_networks' in spec:
+        networks = spec.requested_networks or ()
+    return 'accel:device_profile' in spec.flavor.extra_specs or any(
+        'device_profile' in network and network.device_profile
+        for network in networks)
+
+
+def _bound(context: ty.Any, spec: ty.Any) -> list[str]:
+    """Return the IDs of the accelerator requests of a server."""
+    if not are_wanted(spec):
         return []
     try:
         return [found['uuid'] for found in cyborg.get_client(
@@ -40,16 +78,6 @@ def bound(context: ty.Any, spec: ty.Any) -> list[str]:
         return []
 
 
-def release(context: ty.Any, identities: list[str]) -> None:
-    """Delete accelerator requests; a failure is logged by Nova's client."""
-    if identities:
-        cyborg.get_client(context).delete_arqs_by_uuid(identities)
-
-
-def _are_wanted(spec: ty.Any) -> bool:
-    networks: ty.Any = ()
-    if 'requested_networks' in spec:
-        networks = spec.requested_networks or ()
-    return 'accel:device_profile' in spec.flavor.extra_specs or any(
-        'device_profile' in network and network.device_profile
-        for network in networks)
+def _delete(context: ty.Any, identities: list[str]) -> None:
+    # A failure is logged by Nova's client.
+    cyborg.get_client(context).delete_arqs_by_uuid(identities)

@@ -35,6 +35,7 @@ import tenacity
 from cell0_rebuild.conductor import accelerators
 from cell0_rebuild.conductor import actions
 from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import guards
 from cell0_rebuild.conductor import mappings
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import slots
@@ -135,12 +136,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     volume.wait(
                         context, functools.partial(self._go_on, context))
                 self._phases.end('image')
-            # What an earlier attempt may have left would be merged with the
-            # claim of this one.
-            self.report_client.delete_allocation_for_instance(
-                context, attempt.uuid, force=True)
-            accelerators.release(
-                context, accelerators.bound(context, request_spec))
+            claims.release_leftovers(context, attempt)
+            accelerators.release_leftovers(context, attempt, request_spec)
             with mappings.destroyed_after(
                     functools.partial(self._check_current, context)):
                 self.schedule_and_build_instances(
@@ -260,11 +257,19 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         return False
 
     def _create_and_bind_arq_for_instance(
-        self, *args: ty.Any, **kwargs: ty.Any
+        self, context: ty.Any, instance: ty.Any, hostname: str,
+        request_spec: ty.Any, *args: ty.Any, **kwargs: ty.Any,
     ) -> ty.Any:
-        """Extend Nova's to know the accelerators that are bound."""
-        self._accelerators = super()._create_and_bind_arq_for_instance(
-            *args, **kwargs)
+        """Extend Nova's to know the accelerators that are bound.
+
+        :raises StaleAttempt: if the server is no longer where it was put.
+        """
+        wanted = accelerators.are_wanted(request_spec)
+        with guards.in_cell(
+                context, self._attempt, self._cell) if wanted else (
+                    contextlib.nullcontext()):
+            self._accelerators = super()._create_and_bind_arq_for_instance(
+                context, instance, hostname, request_spec, *args, **kwargs)
         return self._accelerators
 
     def _cleanup_build_artifacts(
@@ -303,7 +308,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return
         self._phases.end('burial')
         self._over = True
-        accelerators.release(context, self._accelerators)
+        accelerators.release(
+            context, self._attempt, self._accelerators, buried)
         if not buried and not switch.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.

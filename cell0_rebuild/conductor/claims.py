@@ -19,7 +19,6 @@ the claim of a stale attempt may stand beside that of the live server.
 
 from __future__ import annotations
 
-import functools
 import typing as ty
 
 from nova.compute import vm_states
@@ -28,8 +27,11 @@ from nova import objects
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild.conductor import guards
 from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import fence
 from cell0_rebuild.exhumation import resources
 from cell0_rebuild.exhumation import standing
 
@@ -57,8 +59,27 @@ def release(
     elif home.is_buried:
         release_all(context, instance_uuid)
     elif home.node != selection.nodename:
-        report_client.remove_provider_tree_from_instance_allocation(
-            context, instance_uuid, selection.compute_node_uuid)
+        with fence.held(context, instance_uuid):
+            # Somebody may have buried it again, and it was rebuilt there.
+            if _home(context, instance_uuid) == home:
+                report_client.remove_provider_tree_from_instance_allocation(
+                    context, instance_uuid, selection.compute_node_uuid)
+
+
+def release_leftovers(context: ty.Any, attempt: attempts.Attempt) -> None:
+    """Delete what an earlier attempt may have left.
+
+    It would be merged with the claim of this one.
+
+    :raises StaleAttempt: if this one is stale, and has to delete some.
+    :raises AllocationDeleteFailed: if Placement does not do it.
+    """
+    try:
+        resources.Resources(context).release(
+            attempt.uuid, guards.current(context, attempt, or_deleted=True))
+    except exceptions.NoPlacement as error:
+        raise exception.AllocationDeleteFailed(
+            consumer_uuid=attempt.uuid, error=str(error)) from error
 
 
 def release_all(context: ty.Any, instance_uuid: str) -> None:
@@ -68,8 +89,7 @@ def release_all(context: ty.Any, instance_uuid: str) -> None:
     """
     try:
         resources.Resources(context).release(
-            instance_uuid,
-            functools.partial(standing.is_at_rest, context, instance_uuid))
+            instance_uuid, standing.at_rest(context, instance_uuid))
     except exceptions.NoPlacement as error:
         # The next attempt begins with it again.
         LOG.warning('Its allocations could not be deleted: %s', error,

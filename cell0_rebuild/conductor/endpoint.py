@@ -18,11 +18,14 @@ import typing as ty
 
 from nova import exception
 from oslo_config import cfg
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from cell0_rebuild.conductor import builder
+from cell0_rebuild.conductor import guards
 from cell0_rebuild.conductor import reimage
+from cell0_rebuild import exceptions
 from cell0_rebuild.exhumation import attempt as attempts
 from cell0_rebuild import rpcapi
 from cell0_rebuild import statements
@@ -74,7 +77,12 @@ class RebuildEndpoint:
             root = attempt.build_request.block_device_mappings.root_bdm()
             volume = reimage.Volume(
                 reimage_volume_id, root.attachment_id, image)
-            self._reimage(context, attempt, request_spec, volume)
+            try:
+                self._reimage(context, attempt, request_spec, volume)
+            except exceptions.StaleAttempt as error:
+                LOG.warning('%s', error, instance_uuid=instance_uuid)
+                attempts.erase(context, instance_uuid)
+                return False
         self._executor.submit(
             self._build, context, attempt, request_spec, image,
             admin_password, injected_files, volume)
@@ -85,8 +93,9 @@ class RebuildEndpoint:
         request_spec: ty.Any, volume: reimage.Volume,
     ) -> None:
         try:
-            volume.write(context)
-        except exception.InvalidVolume as error:
+            with guards.current(context, attempt):
+                volume.write(context)
+        except (exception.InvalidVolume, db_exc.DBError) as error:
             LOG.warning('The rebuild is taken back: %s', error,
                         instance_uuid=attempt.uuid)
             attempt.mark.writes = None

@@ -19,6 +19,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import typing as ty
 
@@ -56,6 +57,7 @@ def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
 def bury_again(
     context: ty.Any, attempt: attempts.Attempt, cell: ty.Any = None,
     record: ty.Callable[[ty.Any], None] | None = None,
+    before: datetime.datetime | None = None,
 ) -> bool:
     """Take a server back to cell0, from wherever the attempt brought it.
 
@@ -65,6 +67,8 @@ def bury_again(
     :param record: is called with a context targeted at cell0 to record the
         failure; after it the server shows ERROR there. Without it nothing
         tells afterwards that there was an attempt.
+    :param before: a server that was handed over is buried only if nobody has
+        worked on it since.
     :returns: False if it was not buried: the owner deleted the server
         meanwhile, or somebody else has moved it.
     :raises ObjectActionError: if a compute has the server; nothing is changed
@@ -81,7 +85,7 @@ def bury_again(
             _record(context, cctxt, attempt, record)
     if attempt.handed_over:
         buried = attempt.left_cell or _leave_cell(
-            context, cctxt, attempt, cell, home)
+            context, cctxt, attempt, cell, home, before)
         if buried:
             grave.show(cctxt, attempt.uuid)
         return buried
@@ -163,7 +167,7 @@ def _remove_rows(
 
 def _leave_cell(
     context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
-    home: ty.Any,
+    home: ty.Any, before: datetime.datetime | None,
 ) -> bool:
     """Take a server that was handed over out of the real cell.
 
@@ -176,7 +180,8 @@ def _leave_cell(
     if not attempt.remapped:
         # It is also if the database goes away while it commits.
         attempt.maybe_remapped = True
-        if not switch.remap(context, uuid, cell.id, home.id):
+        if not switch.remap(
+                context, uuid, cell.id, home.id, before):
             attempts.clear(context, uuid)
             return False
         attempt.remapped = True

@@ -196,11 +196,11 @@ class Recovery:
         elif found.state is stuck.State.LEFTOVERS:
             buried = True
         else:
-            buried = _bury_handed_over(context, found)
+            buried = _bury_handed_over(context, found, self._before)
         if buried:
             _remove_traces(context, found)
             self._resources.release(
-                found.uuid, lambda: standing.is_at_rest(context, found.uuid))
+                found.uuid, standing.at_rest(context, found.uuid))
         elif not standing.is_at_rest(context, found.uuid):
             raise _ChangedMeanwhile
         elif on_its_way:
@@ -220,7 +220,7 @@ class Recovery:
         attempts.clear(context, found.uuid)
         if not any(trace.row.is_on_host for trace in found.traces):
             self._resources.release(
-                found.uuid, lambda: standing.is_at_rest(context, found.uuid))
+                found.uuid, standing.at_rest(context, found.uuid))
         attempts.erase(context, found.uuid)
 
     def _bury_on_its_way(
@@ -243,7 +243,9 @@ class Recovery:
             _recorder(found.uuid))
 
 
-def _bury_handed_over(context: ty.Any, found: stuck.Stuck) -> bool:
+def _bury_handed_over(
+    context: ty.Any, found: stuck.Stuck, before: datetime.datetime
+) -> bool:
     attempt = _attempt(context, found)
     attempt.remapped = found.state is stuck.State.HIDDEN
     cell = found.cell
@@ -251,7 +253,7 @@ def _bury_handed_over(context: ty.Any, found: stuck.Stuck) -> bool:
         attempt.left_cell = not found.traces
         cell = found.traces[0].cell if found.traces else None
     return reburial.bury_again(
-        context, attempt, cell, _recorder(found.uuid))
+        context, attempt, cell, _recorder(found.uuid), before)
 
 
 def _attempt(context: ty.Any, found: stuck.Stuck) -> attempts.Attempt:

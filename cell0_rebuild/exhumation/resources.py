@@ -14,17 +14,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
 from nova.scheduler.client import report
+import tenacity
 
 from cell0_rebuild import exceptions
 
 _FAILURES = (
     ks_exc.ClientException, exception.ConsumerAllocationRetrievalFailed,
     exception.PlacementAPIConnectFailure, exception.AllocationUpdateFailed)
+# What Nova's client makes of the error page of a proxy.
+_NO_ANSWER = (ValueError, KeyError)
+# How often Placement is asked to delete, and seconds in between.
+_TRIES, _PAUSE = 4, 2
 
 
 class Resources:
@@ -53,24 +59,44 @@ class Resources:
             return False
 
     def release(
-        self, instance_uuid: str, still: ty.Callable[[], bool]
+        self, instance_uuid: str,
+        guard: contextlib.AbstractContextManager[bool],
     ) -> None:
-        """Delete the allocations of a server.
+        """Delete the allocations of a server, if there are any.
 
-        A claim that is made meanwhile stays.
-
-        :param still: whether the server is buried, or deleted, still.
+        :param guard: gives whether that may be done, and lets nobody claim
+            meanwhile. The generation of a consumer does not: one that has
+            lost all its allocations gets the same again.
         :raises NoPlacement: if that fails.
         """
-        found = self._read(instance_uuid)
-        # After the reading: a rebuild that begins now changes what was read,
-        # and Placement refuses the deletion.
-        if not found['allocations'] or not still():
+        if not self._read(instance_uuid)['allocations']:
             return
+        with guard as is_allowed:
+            if is_allowed:
+                self._delete(instance_uuid)
+
+    def _delete(self, instance_uuid: str) -> None:
+        """Delete until Placement says that it is done.
+
+        A request without an answer may still be on its way: whoever guards
+        it is not to let go before one that came after it was answered.
+        """
+        tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(exceptions.NoPlacement),
+            stop=tenacity.stop_after_attempt(_TRIES),
+            wait=tenacity.wait_fixed(_PAUSE), reraise=True,
+        )(self._try_to_delete, instance_uuid)
+
+    def _try_to_delete(self, instance_uuid: str) -> None:
+        client = report.report_client_singleton()
         try:
-            report.report_client_singleton().put_allocations(
-                self._context, instance_uuid, dict(found, allocations={}))
-        except _FAILURES as error:
+            found = client.get_allocs_for_consumer(
+                self._context, instance_uuid)
+            if found['allocations'] and not client.put_allocations(
+                    self._context, instance_uuid,
+                    dict(found, allocations={})):
+                raise exceptions.NoPlacement('it refuses to delete them')
+        except (*_FAILURES, *_NO_ANSWER) as error:
             raise exceptions.NoPlacement(str(error)) from error
 
     def _read(self, instance_uuid: str) -> dict[str, ty.Any]:

@@ -10,14 +10,31 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Where a server stands: on its way, or at rest in cell0 or deleted."""
+"""Where a server stands: on its way, or at rest in cell0 or deleted.
+
+What is to be done only while it is at rest is done inside of :func:`at_rest`.
+An answer alone would be out of date when it is used: who asked may stall until
+somebody else has built the server.
+"""
 
 from __future__ import annotations
 
+import collections.abc
+import contextlib
 import typing as ty
 
 from cell0_rebuild.exhumation import cells
+from cell0_rebuild.exhumation import fence
 from cell0_rebuild.exhumation import switch
+
+
+@contextlib.contextmanager
+def at_rest(
+    context: ty.Any, instance_uuid: str
+) -> collections.abc.Iterator[bool]:
+    """Tell whether a server is at rest, and keep it so meanwhile."""
+    with fence.held(context, instance_uuid):
+        yield is_at_rest(context, instance_uuid)
 
 
 def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:

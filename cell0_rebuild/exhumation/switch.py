@@ -126,6 +126,14 @@ def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
 
 
 @api_db_api.context_manager.reader
+def is_current(
+    context: ty.Any, instance_uuid: str, generation: str
+) -> bool:
+    """Tell whether an attempt is the current one, and has not ended."""
+    return _mark_of(context, instance_uuid, generation) is not None
+
+
+@api_db_api.context_manager.reader
 def is_answered(
     context: ty.Any, instance_uuid: str, generation: str
 ) -> bool:
@@ -313,13 +321,28 @@ def to_cell0(
 @statements.retried
 @api_db_api.context_manager.writer
 def remap(
-    context: ty.Any, instance_uuid: str, old: int | None, new: int | None
+    context: ty.Any, instance_uuid: str, old: int | None, new: int | None,
+    before: datetime.datetime | None = None,
 ) -> bool:
     """Map a server to another cell.
 
+    :param before: only if nobody has touched the mapping since.
     :returns: False if it is not mapped to the old one, or is deleted.
     """
+    if before is not None:
+        # Locked: whoever works on the server may be about to touch it.
+        touched = context.session.query(
+            api_models.InstanceMapping.updated_at).filter_by(
+            instance_uuid=instance_uuid).with_for_update().scalar()
+        if touched is not None and touched >= before:
+            return False
     return _set_cell(context, instance_uuid, old, new)
+
+
+@api_db_api.context_manager.writer
+def touch(context: ty.Any, instance_uuid: str, cell_id: int) -> None:
+    """Make an attempt young that has reached a real cell."""
+    _touch(context, instance_uuid, cell_id)
 
 
 @statements.retried

@@ -278,8 +278,9 @@ class RefusalTest(ReimageTestCase):
 
     def test_refused_after_the_answer_nothing_told_of_it(self):
         self.flags(rpc_response_timeout=1)
+        # Not while it is written: SQLite has one lock for all servers.
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Volume.write',
+            'cell0_rebuild.conductor.endpoint.RebuildEndpoint._reimage',
             before=lambda *args: self.answered.wait(20)))
         self.cinder.refusal = exception.InvalidInput(reason='not this one')
         self.rebuild(self.server, imageRef=self.new)

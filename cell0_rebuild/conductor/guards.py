@@ -1,0 +1,65 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a rebuild holds while it asks other services to change something.
+
+It may stall between a look at the databases and the request that depends on
+it, and long enough for an operator to bury the server and for its owner to
+have it rebuilt. So nobody can do that meanwhile.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import typing as ty
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.exhumation import fence
+from cell0_rebuild.exhumation import switch
+
+
+@contextlib.contextmanager
+def current(
+    context: ty.Any, attempt: attempts.Attempt, or_deleted: bool = False
+) -> collections.abc.Iterator[bool]:
+    """Keep an attempt the current one, before it is handed over.
+
+    :param or_deleted: its owner may have deleted the server on its way:
+        nobody else has it then, and nobody will.
+    :raises StaleAttempt: if it is not.
+    """
+    with fence.held(context, attempt.uuid):
+        if not switch.is_current(
+                context, attempt.uuid, attempt.generation) and not (
+                    or_deleted and switch.is_abandoned(
+                        context, attempt.uuid)):
+            raise exceptions.StaleAttempt(attempt.uuid, attempt.generation)
+        yield True
+
+
+@contextlib.contextmanager
+def in_cell(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> collections.abc.Iterator[None]:
+    """Keep a server that was handed over in its cell.
+
+    An operator who waits for it then finds it young, and leaves it alone.
+
+    :raises StaleAttempt: if it is not there, or not by this attempt.
+    """
+    with fence.held(context, attempt.uuid):
+        if not attempts.is_in(context, attempt, cell):
+            raise exceptions.StaleAttempt(attempt.uuid, attempt.generation)
+        yield
+        switch.touch(context, attempt.uuid, cell.id)

@@ -1,0 +1,57 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What keeps others from moving a server while something is done to it."""
+
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import sys
+import typing as ty
+
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
+from oslo_db import exception as db_exc
+
+from cell0_rebuild import statements
+
+
+@contextlib.contextmanager
+def held(
+    context: ty.Any, instance_uuid: str
+) -> collections.abc.Iterator[None]:
+    """Let nobody move a server, or begin to, meanwhile.
+
+    Each move writes the row of its mapping, which is locked here. What is
+    read in here is as it was when the row was locked, or newer.
+    """
+    transaction = _begun(context, instance_uuid)
+    try:
+        yield
+    except BaseException:
+        transaction.__exit__(*sys.exc_info())
+        raise
+    # What was to be done is done, also if the database is away by now.
+    with contextlib.suppress(db_exc.DBError):
+        transaction.__exit__(None, None, None)
+
+
+@statements.patiently
+@statements.retried
+def _begun(context: ty.Any, instance_uuid: str) -> contextlib.ExitStack:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(api_db_api.context_manager.writer.using(context))
+        # The first statement, before anything is read that may change.
+        context.session.query(api_models.InstanceMapping.id).filter_by(
+            instance_uuid=instance_uuid).with_for_update().first()
+        return stack.pop_all()
