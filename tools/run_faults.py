@@ -45,7 +45,7 @@ DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
 OUT = console.Console(soft_wrap=True)
 KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
          'test_doubles': 'two errors', 'test_errors': 'error',
-         'test_kill': 'SIGKILL'}
+         'test_kill': 'SIGKILL', 'test_stalls': 'stall'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
           'of them cleared up by recover', 'otherwise wrong', 'lost',
           'not run yet')
