@@ -1,0 +1,122 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A server is held while something is done to it, and others want to move it.
+"""
+
+from concurrent import futures
+import time
+
+from nova import objects
+from oslo_utils.fixture import uuidsentinel
+from oslo_utils import timeutils
+
+from cell0_rebuild.exhumation import fence
+from cell0_rebuild.exhumation import switch
+from tests.integration import meetings
+from tests.integration import processes
+from tests.integration import test_lost_updates
+
+setUpModule = meetings.start_server
+
+GENERATION = test_lost_updates.GENERATION
+
+
+class HeldTest(test_lost_updates.SpecTestCase):
+    """Its build request waits for a conductor."""
+
+    def setUp(self):
+        super().setUp()
+        self.keep_files()
+        self.send()
+        self.cell = objects.CellMapping(
+            self.context, uuid=uuidsentinel.cell, name='a cell',
+            transport_url='none:///', database_connection='sqlite://')
+        self.cell.create()
+        self.addCleanup(self.cell.destroy)
+        self.addCleanup(self._unmap)
+
+    def _unmap(self):
+        objects.InstanceMapping.get_by_instance_uuid(
+            self.another_context(), self.uuid).destroy()
+
+    def assert_waits(self, move, at_last=lambda: None):
+        """Check that a move is made when who holds the server lets go.
+
+        :param at_last: what he does just before that.
+        """
+        with futures.ThreadPoolExecutor(1) as executor:
+            with fence.held(self.context, self.uuid):
+                moved = executor.submit(move)
+                processes.poll(lambda: moved.done() or meetings._is_waiting(),
+                               'that the move waits')
+                self.assertFalse(moved.done())
+                at_last()
+            self.assertTrue(moved.result(60))
+
+    def test_a_conductor_that_takes_it_waits(self):
+        self.assert_waits(lambda: switch.take(
+            self.another_context(), self.uuid, GENERATION, 'a conductor'))
+
+    def test_a_way_into_a_cell_waits(self):
+        self.assert_waits(lambda: switch.into_cell(
+            self.another_context(), self.uuid, GENERATION, self.cell.id))
+
+    def test_a_burial_waits(self):
+        self.assert_waits(lambda: switch.to_cell0(
+            self.another_context(), self.uuid, GENERATION, self.cell.id,
+            lambda last: None))
+
+    def test_a_way_out_of_a_cell_waits(self):
+        self.map_to_cell()
+        self.assert_waits(lambda: switch.remap(
+            self.another_context(), self.uuid, self.cell.id, None))
+
+    def map_to_cell(self):
+        """Map the server to its cell."""
+        self.assertTrue(switch.into_cell(
+            self.another_context(), self.uuid, GENERATION, self.cell.id))
+
+    def test_who_has_waited_for_it_sees_how_it_was_moved(self):
+        found = []
+
+        def hold():
+            context = self.another_context()
+            with fence.held(context, self.uuid):
+                found.append(switch.place(context, self.uuid).cell_id)
+        with futures.ThreadPoolExecutor(1) as executor:
+            with switch.api_db_api.context_manager.writer.using(self.context):
+                switch._set_cell(
+                    self.context, self.uuid, None, self.cell.id)
+                waiting = executor.submit(hold)
+                processes.poll(meetings._is_waiting, 'that the other waits')
+            waiting.result(60)
+        self.assertEqual([self.cell.id], found)
+
+    def test_a_recovery_that_has_waited_leaves_alone_what_went_on(self):
+        self.map_to_cell()
+        # A database stores whole seconds.
+        time.sleep(1.5)
+        before = timeutils.utcnow()
+
+        def bury():
+            return not switch.remap(
+                self.another_context(), self.uuid, self.cell.id, None, before)
+
+        def go_on():
+            time.sleep(1.5)
+            switch.touch(self.context, self.uuid, self.cell.id)
+        self.assert_waits(bury, go_on)
+
+
+class SnapshotIsolationTest(HeldTest):
+    snapshot_isolation = True
