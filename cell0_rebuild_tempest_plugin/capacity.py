@@ -117,7 +117,9 @@ class Capacity:
                     traits=sorted({*now['traits'], *more} - less),
                     resource_provider_generation=now[
                         'resource_provider_generation'])
-            except exceptions.Conflict:
+            # Placement itself says 409 when the generation has changed before
+            # it looks, and 500 when it changes between that and the write.
+            except (exceptions.Conflict, exceptions.ServerFault):
                 if last:
                     raise
             else:

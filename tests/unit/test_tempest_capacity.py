@@ -15,6 +15,8 @@
 import collections
 import http.server
 import importlib.util
+import itertools
+import json
 import threading
 import types
 import unittest
@@ -118,3 +120,47 @@ class CapacityTest(testtools.TestCase):
         self.assertRaises(exceptions.ServerFault, self.make_trait, 500)
         [(_insist, *call)] = self.cleanups
         self.assertEqual(self.capacity.trait, call[-1])
+
+
+@unittest.skipUnless(HAS_TEMPEST,
+                     'Tempest is tried beside the newest Nova only')
+class SharedProviderTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        hypervisor = {'id': 'provider', 'state': 'up', 'status': 'enabled',
+                      'service': {'host': 'host'}}
+        hypervisors = mock.Mock()
+        hypervisors.get.return_value = (
+            None, json.dumps({'hypervisors': [hypervisor]}))
+        self.providers = mock.Mock()
+        self.providers.list_resource_provider_traits.side_effect = (
+            {'traits': [], 'resource_provider_generation': generation}
+            for generation in itertools.count())
+        self.capacity = capacity.Capacity(
+            mock.Mock(hypervisor_client=hypervisors,
+                      resource_providers_client=self.providers),
+            lambda *call: None)
+
+    def come_back(self, *answers):
+        """Let capacity come back; return with which generations it was."""
+        update = self.providers.update_resource_provider_traits
+        update.side_effect = answers
+        self.assertEqual('host', self.capacity.come_back())
+        return [call.kwargs['resource_provider_generation']
+                for call in update.call_args_list]
+
+    def test_a_provider_that_has_changed_is_looked_at_again(self):
+        self.assertEqual(
+            [0, 1], self.come_back(exceptions.Conflict(), None))
+
+    def test_a_provider_that_changes_during_the_write_is_so_too(self):
+        self.assertEqual(
+            [0, 1], self.come_back(exceptions.ServerFault(), None))
+
+    def test_an_error_that_stays_is_an_error(self):
+        self.assertRaises(exceptions.ServerFault, self.come_back,
+                          *[exceptions.ServerFault()] * 100)
+        self.assertEqual(
+            capacity.ATTEMPTS,
+            self.providers.update_resource_provider_traits.call_count)
