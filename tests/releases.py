@@ -88,6 +88,9 @@ LACKS = {
     'valid_group_hint':
         'Nova 31 and 32 answer a rebuild with a list of groups and forbid '
         'themselves that',
+    'write_lock':
+        'the fixtures of some older Novas lock no database, so that nobody '
+        'waits for who holds a server',
     'threads':
         'the conductor of Nova 26 to 32 runs under eventlet only',
 }
@@ -115,6 +118,8 @@ _FOUND = {
         is not None,
     'valid_group_hint': lambda: not offers('2.100') or (
         servers._hints['properties']['group'].get('type') != 'string'),
+    'write_lock': lambda: signatures.read(
+        'nova.tests.fixtures.nova', 'DatabaseWriteLock._get_lock') is not None,
     'threads': lambda: 'backend' in (signatures.read(
         'nova.monkey_patch', 'patch') or ''),
 }

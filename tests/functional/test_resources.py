@@ -32,6 +32,7 @@ from tests.functional import databases
 from tests.functional import recovering
 from tests.functional import test_races
 from tests.functional import test_reimage
+from tests import releases
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 # Long enough to recover and rebuild a server, if nothing has to be waited for.
@@ -127,12 +128,14 @@ class StallTestCase(test_races.RaceTestCase):
 
 class AllocationsTest(StallTestCase):
 
+    @releases.needs('write_lock')
     def test_a_stalled_conductor_takes_a_live_server_nothing(self):
         self.leave_allocations()
         stall = self.stall()
         self.rebuild(self.server)
         self.assert_live(stall)
 
+    @releases.needs('write_lock')
     def test_a_conductor_that_has_buried_it_takes_a_live_server_nothing(self):
         stalls = []
 
@@ -216,11 +219,13 @@ class AcceleratorsTest(StallTestCase):
         self.assertEqual(
             2, len(self._get_allocations_by_server_uuid(self.server['id'])))
 
+    @releases.needs('write_lock')
     def test_who_stalls_before_it_looks_for_some_takes_none(self):
         stall = self.stall_at('get_arqs_for_instance')
         self.rebuild(self.server)
         self.assert_has_one(stall)
 
+    @releases.needs('write_lock')
     def test_who_stalls_before_it_binds_one_binds_no_second(self):
         stall = self.stall_at('bind_arqs')
         self.rebuild(self.server)
