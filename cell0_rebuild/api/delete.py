@@ -10,9 +10,9 @@ from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import remains
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import remains
+from cell0_rebuild.move import switch
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
 _NO_CELL = "'NoneType' object has no attribute 'identity'"

@@ -12,7 +12,7 @@ import typing as ty
 
 from nova import objects
 
-from cell0_rebuild.exhumation import lookup
+from cell0_rebuild.move import lookup
 
 
 def get_instances(

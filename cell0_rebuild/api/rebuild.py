@@ -31,12 +31,12 @@ from cell0_rebuild.api import request
 from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import lookup
-from cell0_rebuild.exhumation import reburial
-from cell0_rebuild.exhumation import snapshot
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import lookup
+from cell0_rebuild.move import reburial
+from cell0_rebuild.move import snapshot
+from cell0_rebuild.move import switch
 from cell0_rebuild import phases
 from cell0_rebuild import releases
 from cell0_rebuild import rpcapi

@@ -25,7 +25,7 @@ from cell0_rebuild.cmd import why
 from cell0_rebuild import releases
 
 if ty.TYPE_CHECKING:
-    from cell0_rebuild.exhumation import recovery
+    from cell0_rebuild.move import recovery
 
 AGE = 3600
 
@@ -92,7 +92,7 @@ def recover(options: ty.Any) -> int:
     """
     from oslo_utils import timeutils
 
-    from cell0_rebuild.exhumation import recovery
+    from cell0_rebuild.move import recovery
     run = recovery.Recovery(
         timeutils.utcnow() - datetime.timedelta(seconds=options.older_than))
     counts = {'found': 0, 'problems': 0}

@@ -93,7 +93,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Tell whether a crash has left servers behind."""
         from oslo_utils import timeutils
 
-        from cell0_rebuild.exhumation import recovery
+        from cell0_rebuild.move import recovery
         before = timeutils.utcnow() - datetime.timedelta(seconds=manage.AGE)
         run = recovery.Recovery(before)
         found = list(run.run(dry_run=True))
@@ -113,7 +113,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Count the servers that can never be rebuilt."""
         from nova import context
 
-        from cell0_rebuild.exhumation import candidates
+        from cell0_rebuild.move import candidates
         count = candidates.count_unknown(context.get_admin_context())
         return upgradecheck.Result(
             upgradecheck.Code.SUCCESS,

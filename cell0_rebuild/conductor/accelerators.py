@@ -14,8 +14,8 @@ from nova.accelerator import cyborg
 from nova import exception
 
 from cell0_rebuild.conductor import guards
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import standing
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import standing
 
 
 def release_leftovers(

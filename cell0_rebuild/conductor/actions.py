@@ -17,8 +17,8 @@ import typing as ty
 
 from nova.compute import instance_actions
 
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import history
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import history
 
 _rebuilt: contextvars.ContextVar[str | None] = contextvars.ContextVar(
     'cell0_rebuild_rebuilt', default=None)

@@ -30,12 +30,12 @@ from cell0_rebuild.conductor import mappings
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import slots
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import ec2
-from cell0_rebuild.exhumation import real_cell
-from cell0_rebuild.exhumation import reburial
-from cell0_rebuild.exhumation import snapshot
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import ec2
+from cell0_rebuild.move import real_cell
+from cell0_rebuild.move import reburial
+from cell0_rebuild.move import snapshot
+from cell0_rebuild.move import switch
 from cell0_rebuild import phases
 from cell0_rebuild import statements
 

@@ -10,8 +10,8 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from cell0_rebuild.exhumation import ec2
 from cell0_rebuild import kept as kept_form
+from cell0_rebuild.move import ec2
 from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)

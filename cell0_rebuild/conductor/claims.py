@@ -19,11 +19,11 @@ import tenacity
 
 from cell0_rebuild.conductor import guards
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import fence
-from cell0_rebuild.exhumation import resources
-from cell0_rebuild.exhumation import standing
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import fence
+from cell0_rebuild.move import resources
+from cell0_rebuild.move import standing
 
 LOG = logging.getLogger(__name__)
 

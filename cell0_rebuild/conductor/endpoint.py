@@ -16,7 +16,7 @@ from cell0_rebuild.conductor import builder
 from cell0_rebuild.conductor import guards
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
+from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild import rpcapi
 from cell0_rebuild import statements
 

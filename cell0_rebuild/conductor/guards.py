@@ -14,9 +14,9 @@ import contextlib
 import typing as ty
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import fence
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import fence
+from cell0_rebuild.move import switch
 
 
 @contextlib.contextmanager

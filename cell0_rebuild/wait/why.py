@@ -15,8 +15,8 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import lookup
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import lookup
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons

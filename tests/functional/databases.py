@@ -14,7 +14,7 @@ from nova import objects
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
-from cell0_rebuild.exhumation import cells
+from cell0_rebuild.move import cells
 
 # What a service writes by itself while a test runs.
 _BY_THEMSELVES = {'services', 'compute_nodes'}

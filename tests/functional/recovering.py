@@ -20,15 +20,15 @@ AT_ONCE = -5
 
 SCHEDULER = test_races.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
-END = 'cell0_rebuild.exhumation.switch.end'
-HAND_OVER = 'cell0_rebuild.exhumation.attempt.hand_over'
+END = 'cell0_rebuild.move.switch.end'
+HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
 CAST = base.CAST
-FINISH = 'cell0_rebuild.exhumation.attempt.finish'
+FINISH = 'cell0_rebuild.move.attempt.finish'
 FORGET = 'cell0_rebuild.objects.forget'
-SHOW = 'cell0_rebuild.exhumation.grave.show'
-BACK = 'cell0_rebuild.exhumation.switch.to_cell0'
-REMOVE = 'cell0_rebuild.exhumation.real_cell.remove'
-CLEAR = 'cell0_rebuild.exhumation.attempt.clear'
+SHOW = 'cell0_rebuild.move.grave.show'
+BACK = 'cell0_rebuild.move.switch.to_cell0'
+REMOVE = 'cell0_rebuild.move.real_cell.remove'
+CLEAR = 'cell0_rebuild.move.attempt.clear'
 
 
 class Crash(BaseException):

@@ -16,9 +16,9 @@ from oslo_upgradecheck import upgradecheck
 from oslo_utils import timeutils
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import mark
 from cell0_rebuild import kept
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import mark
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
@@ -133,7 +133,7 @@ class DeleteTest(DownTestCase):
         def delete_and_fail(*args, **kwargs):
             # As a nova-api does that has not the package.
             with base.fixtures.MonkeyPatch(
-                    'cell0_rebuild.exhumation.remains.sweep',
+                    'cell0_rebuild.move.remains.sweep',
                     lambda *args: None):
                 self.api.delete_server(self.server['id'])
             raise exception.TooManyInstances(

@@ -11,11 +11,11 @@ from tests.functional import recovering
 from tests.functional import test_recover
 from tests.functional import test_reimage
 
-SEIZE = 'cell0_rebuild.exhumation.switch.seize'
-BURY = 'cell0_rebuild.exhumation.reburial.bury_again'
-REMAP = 'cell0_rebuild.exhumation.switch.remap'
-IS_THERE = 'cell0_rebuild.exhumation.grave.is_there'
-ACCEPT = 'cell0_rebuild.exhumation.switch.accept'
+SEIZE = 'cell0_rebuild.move.switch.seize'
+BURY = 'cell0_rebuild.move.reburial.bury_again'
+REMAP = 'cell0_rebuild.move.switch.remap'
+IS_THERE = 'cell0_rebuild.move.grave.is_there'
+ACCEPT = 'cell0_rebuild.move.switch.accept'
 REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 
 

@@ -8,13 +8,13 @@ Nova saves all of the system metadata of an instance at once.
 from nova import context as nova_context
 from nova import objects
 
-from cell0_rebuild.exhumation import cells
+from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
 
 # Between a read of an instance and its save.
-UPDATE = 'cell0_rebuild.exhumation.watched.update'
+UPDATE = 'cell0_rebuild.move.watched.update'
 NOTE = {'noted': 'by somebody'}
 
 

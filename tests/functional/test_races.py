@@ -7,11 +7,11 @@ from nova import context as nova_context
 from nova import objects
 
 from cell0_rebuild.conductor import endpoint
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import grave
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import reburial
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import grave
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import reburial
 from cell0_rebuild import rpcapi
 from tests.functional import base
 from tests.functional import databases
@@ -110,9 +110,9 @@ class DeleteTest(RaceTestCase):
     def test_deleted_by_an_api_without_the_package_it_stays_deleted(self):
         late = self.useFixture(HeldMessage())
         self.rebuild(self.server)
-        self.stub_out('cell0_rebuild.exhumation.mark.of', lambda _: None)
+        self.stub_out('cell0_rebuild.move.mark.of', lambda _: None)
         self._delete()
-        self.stub_out('cell0_rebuild.exhumation.mark.of', mark.of)
+        self.stub_out('cell0_rebuild.move.mark.of', mark.of)
         late.deliver()
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
@@ -148,7 +148,7 @@ class OneWinnerTest(RaceTestCase):
             instance.save()
             return hide(context, instance_uuid)
         self.stub_out(
-            'cell0_rebuild.exhumation.grave.hide', begin_to_delete)
+            'cell0_rebuild.move.grave.hide', begin_to_delete)
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
         self.assertEqual([], databases.dump()['api']['build_requests'])

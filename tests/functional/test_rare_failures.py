@@ -110,7 +110,7 @@ class PlacementTest(recovering.RecoverTestCase):
         self
     ):
         self._leave_allocations()
-        self.stub_out('cell0_rebuild.exhumation.resources._PAUSE', 0)
+        self.stub_out('cell0_rebuild.move.resources._PAUSE', 0)
         put = report.SchedulerReportClient.put_allocations
         self.stub_out(f'{_REPORT}.put_allocations', fail(
             exception.AllocationUpdateFailed(
@@ -126,7 +126,7 @@ class PlacementTest(recovering.RecoverTestCase):
         self.assert_buried()
 
     def test_a_server_that_cannot_be_looked_at_is_told(self):
-        self.stub_out('cell0_rebuild.exhumation.switch.place',
+        self.stub_out('cell0_rebuild.move.switch.place',
                       fail(db_exc.DBError()))
         code, found = recovering.recover(self.server['id'])
         self.assertEqual(1, code)

@@ -13,8 +13,8 @@ from nova import objects
 from oslo_upgradecheck import upgradecheck
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild.exhumation import candidates
-from cell0_rebuild.exhumation import cells
+from cell0_rebuild.move import candidates
+from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -28,7 +28,7 @@ class WakeUpTest(recovering.RecoverTestCase):
     STEPS = (
         ('scheduler', recovering.SCHEDULER, 'before'),
         ('claim', recovering.SCHEDULER, 'after'),
-        ('map', 'cell0_rebuild.exhumation.switch.into_cell', 'before'),
+        ('map', 'cell0_rebuild.move.switch.into_cell', 'before'),
         ('hand_over', recovering.HAND_OVER, 'before'),
         ('end', recovering.END, 'before'),
     )
@@ -200,7 +200,7 @@ class LeftAloneTest(recovering.RecoverTestCase):
         for server in servers:
             self.rebuild(server)
         self.useFixture(base.fixtures.MonkeyPatch(
-            'cell0_rebuild.exhumation.candidates.PAGE', 1))
+            'cell0_rebuild.move.candidates.PAGE', 1))
         self.assertEqual(1, candidates.PAGE)
         self.assertEqual({server['id'] for server in servers},
                          set(recovering.recover()[1]))

@@ -10,9 +10,9 @@ from nova.db.main import models
 from nova import objects
 from oslo_utils import timeutils
 
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import grave
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import grave
+from cell0_rebuild.move import switch
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases

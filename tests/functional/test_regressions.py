@@ -13,10 +13,10 @@ from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 from oslo_serialization import jsonutils
 
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import grave
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import grave
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import switch
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -75,7 +75,7 @@ class LostServerTest(test_races.RaceTestCase):
     def test_a_database_that_was_away_left_it_in_build_for_ever(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.exhumation.grave.hide', be_away)
+        self.stub_out('cell0_rebuild.move.grave.hide', be_away)
         before = databases.dump()
         error = self.assert_refused(409, self.server)
         self.assertIn('a database does not answer', error)
@@ -90,14 +90,14 @@ class LostServerTest(test_races.RaceTestCase):
             if failures:
                 raise failures.pop()
             show(*args)
-        self.stub_out('cell0_rebuild.exhumation.grave.show', be_away_once)
+        self.stub_out('cell0_rebuild.move.grave.show', be_away_once)
 
     def test_a_name_set_before_a_conductor_came_was_lost_at_its_burial(self):
         def rename(*args, **kwargs):
             self.api.put_server(
                 self.server['id'], {'server': {'name': 'late'}})
         self.useFixture(base.Interception(
-            'cell0_rebuild.exhumation.switch.take', before=rename))
+            'cell0_rebuild.move.switch.take', before=rename))
         self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
                       'select_destinations', self._find_nothing)
         self.rebuild(self.server)
@@ -112,9 +112,9 @@ class LostServerTest(test_races.RaceTestCase):
             self.rebuild(self.server)
             self._wait_for_state_change(self.server, 'ACTIVE')
         self.useFixture(base.Interception(
-            'cell0_rebuild.exhumation.reburial.bury_again', after=rebuild))
+            'cell0_rebuild.move.reburial.bury_again', after=rebuild))
         ended = []
-        self.stub_out('cell0_rebuild.exhumation.ec2.forget_id', ended.append)
+        self.stub_out('cell0_rebuild.move.ec2.forget_id', ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(
             lambda: self.assertEqual(2, len(ended)))
@@ -214,7 +214,7 @@ class DeletedServerTest(test_races.RaceTestCase):
             return end(*args)
         self.useFixture(base.Interception(cleanup, before=mark_late))
         self.stub_out(
-            'cell0_rebuild.exhumation.switch.end', end_after_the_delete)
+            'cell0_rebuild.move.switch.end', end_after_the_delete)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
             [], databases.dump()['cell0']['instances']))
@@ -237,7 +237,7 @@ class NewerVersionTest(test_races.RaceTestCase):
                 instance.system_metadata,
                 **{mark.KEY: jsonutils.dumps({**fields, 'newer': 'unknown'})})
         self.stub_out(
-            'cell0_rebuild.exhumation.mark.Mark.put_on', put_more_on)
+            'cell0_rebuild.move.mark.Mark.put_on', put_more_on)
 
     def test_an_older_conductor_refused_to_build_it(self):
         self.rebuild(self.server)

@@ -11,7 +11,7 @@ from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.conductor import endpoint
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import switch
 from cell0_rebuild import statements
 from tests.functional import base
 from tests.functional import cinder
@@ -202,7 +202,7 @@ class FailureTest(ReimageTestCase):
             if answers:
                 raise answers.pop()
             return accept(*args)
-        self.stub_out('cell0_rebuild.exhumation.switch.accept',
+        self.stub_out('cell0_rebuild.move.switch.accept',
                       statements.patiently(be_away_once))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)
@@ -211,7 +211,7 @@ class FailureTest(ReimageTestCase):
     def test_a_database_away_for_good_buries_it_with_a_fault(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.exhumation.switch.accept', be_away)
+        self.stub_out('cell0_rebuild.move.switch.accept', be_away)
         self.assertIn('DBConnectionError', self.fail())
 
     def test_what_else_was_asked_for_is_kept(self):
@@ -261,7 +261,7 @@ class RefusalTest(ReimageTestCase):
             if answers:
                 raise answers.pop()
             return to_cell0(*args, **kwargs)
-        self.stub_out('cell0_rebuild.exhumation.switch.to_cell0', be_away_once)
+        self.stub_out('cell0_rebuild.move.switch.to_cell0', be_away_once)
         self.cinder.refusal = exception.InvalidInput(reason='not this one')
         self.assertIn('not this one', self.refused(400))
         self.assertEqual([], answers)

@@ -165,7 +165,7 @@ class AllocationsTest(StallTestCase):
 
     def test_a_delete_that_was_not_answered_is_asked_for_again(self):
         self.leave_allocations()
-        self.stub_out('cell0_rebuild.exhumation.resources._PAUSE', 0)
+        self.stub_out('cell0_rebuild.move.resources._PAUSE', 0)
         put, lost = report.SchedulerReportClient.put_allocations, []
 
         def lose(*args):
@@ -229,7 +229,7 @@ class AcceleratorsTest(StallTestCase):
             recovering.recover(self.server['id'])
             raise messaging.MessageDeliveryFailure('no confirmation')
         self.useFixture(base.Interception(base.CAST, after=finish))
-        self.stub_out('cell0_rebuild.exhumation.ec2.forget_id', ended.append)
+        self.stub_out('cell0_rebuild.move.ec2.forget_id', ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(ended))
         self.assert_shown_once(self.server['id'], 'ACTIVE')

@@ -36,7 +36,7 @@ class BulkTest(_OneSlot, test_races.RaceTestCase):
             time.sleep(2)
             seen.append(self.api.get_server(self.other['id'])['status'])
         self.useFixture(base.Interception(
-            'cell0_rebuild.exhumation.attempt.hand_over', before=ask))
+            'cell0_rebuild.move.attempt.hand_over', before=ask))
         self.rebuild(self.server)
         self.active(self.server)
         self.active(self.other)

@@ -9,7 +9,7 @@ import hypothesis
 from nova.db.api import api as api_db_api
 from nova.db.api import models
 
-from cell0_rebuild.exhumation import mark
+from cell0_rebuild.move import mark
 from cell0_rebuild import objects as ours
 from tests.functional import base
 from tests.functional import databases

@@ -10,8 +10,8 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
-from cell0_rebuild.exhumation import fence
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import fence
+from cell0_rebuild.move import switch
 from tests.integration import meetings
 from tests.integration import processes
 from tests.integration import test_lost_updates

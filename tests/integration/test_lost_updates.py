@@ -17,12 +17,12 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 import sqlalchemy
 
-from cell0_rebuild.exhumation import grave
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import real_cell
-from cell0_rebuild.exhumation import switch
-from cell0_rebuild.exhumation import watched
 from cell0_rebuild import kept
+from cell0_rebuild.move import grave
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import real_cell
+from cell0_rebuild.move import switch
+from cell0_rebuild.move import watched
 from cell0_rebuild import objects as ours
 from tests.integration import meetings
 from tests.unit import specs

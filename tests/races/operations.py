@@ -20,7 +20,7 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from cell0_rebuild.conductor import endpoint
-from cell0_rebuild.exhumation import recovery
+from cell0_rebuild.move import recovery
 from cell0_rebuild import rpcapi
 from tests.faults.agent import crossings
 from tests.functional import base

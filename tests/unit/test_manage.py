@@ -15,7 +15,7 @@ from oslo_config import cfg
 import testtools
 
 from cell0_rebuild.cmd import manage
-from cell0_rebuild.exhumation import recovery
+from cell0_rebuild.move import recovery
 
 UUID = '4e6f1e5c-7a0c-4b1e-9d51-8c36e7a0f2b9'
 

@@ -9,7 +9,7 @@ from nova import objects
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import mark
+from cell0_rebuild.move import mark
 from tests.unit import stored_forms
 
 _DEFAULTS = {

@@ -7,7 +7,7 @@ import unittest
 from nova import objects
 from oslo_serialization import jsonutils
 
-from cell0_rebuild.exhumation import watched
+from cell0_rebuild.move import watched
 
 
 class StateTest(unittest.TestCase):

@@ -38,7 +38,7 @@ STATE = ROOT / '.state/mutants'
 # From so many seconds on, not all tests that reach a mutant are run.
 SLOW = 1
 SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'kept.py',
-           'stored.py', 'exhumation/*.py', 'conductor/builder*.py',
+           'stored.py', 'move/*.py', 'conductor/builder*.py',
            'api/rebuild*.py', 'api/delete*.py')
 
 

@@ -13,9 +13,9 @@ import collections.abc
 import contextlib
 import typing as ty
 
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import fence
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import fence
+from cell0_rebuild.move import switch
 
 
 @contextlib.contextmanager

@@ -17,16 +17,16 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import accepted
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import grave
+from cell0_rebuild.move import history
+from cell0_rebuild.move import real_cell
+from cell0_rebuild.move import standing
+from cell0_rebuild.move import switch
+from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild.exhumation import accepted
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import grave
-from cell0_rebuild.exhumation import history
-from cell0_rebuild.exhumation import real_cell
-from cell0_rebuild.exhumation import standing
-from cell0_rebuild.exhumation import switch
-from cell0_rebuild.exhumation import watched
 from cell0_rebuild import statements
 
 

@@ -28,18 +28,18 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import candidates
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import real_cell
-from cell0_rebuild.exhumation import reburial
-from cell0_rebuild.exhumation import resources
-from cell0_rebuild.exhumation import snapshot
-from cell0_rebuild.exhumation import standing
-from cell0_rebuild.exhumation import stuck
-from cell0_rebuild.exhumation import switch
-from cell0_rebuild.exhumation import watched
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import candidates
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import real_cell
+from cell0_rebuild.move import reburial
+from cell0_rebuild.move import resources
+from cell0_rebuild.move import snapshot
+from cell0_rebuild.move import standing
+from cell0_rebuild.move import stuck
+from cell0_rebuild.move import switch
+from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import statements
 

@@ -22,9 +22,9 @@ from oslo_log import log as logging
 import sqlalchemy as sa
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import lookup
-from cell0_rebuild.exhumation import mark
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import lookup
+from cell0_rebuild.move import mark
 
 LOG = logging.getLogger(__name__)
 

@@ -23,9 +23,9 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import lookup
+from cell0_rebuild.move import mark
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild.exhumation import lookup
-from cell0_rebuild.exhumation import mark
 from cell0_rebuild import statements
 
 

@@ -13,11 +13,11 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.exhumation import snapshot
-from cell0_rebuild.exhumation import watched
+from cell0_rebuild.move import snapshot
+from cell0_rebuild.move import watched
 
 if ty.TYPE_CHECKING:
-    from cell0_rebuild.exhumation import attempt as attempts
+    from cell0_rebuild.move import attempt as attempts
 
 
 def keep_changes(

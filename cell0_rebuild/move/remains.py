@@ -18,9 +18,9 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import attempt as attempts
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import real_cell
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import real_cell
 from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)

@@ -46,11 +46,11 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import cells
-from cell0_rebuild.exhumation import lookup
-from cell0_rebuild.exhumation import mark
-from cell0_rebuild.exhumation import real_cell
-from cell0_rebuild.exhumation import switch
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import lookup
+from cell0_rebuild.move import mark
+from cell0_rebuild.move import real_cell
+from cell0_rebuild.move import switch
 from cell0_rebuild import objects as our_objects
 
 _Found = ty.TypeVar('_Found')

@@ -22,7 +22,7 @@ from nova import objects
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.exhumation import watched
+from cell0_rebuild.move import watched
 from cell0_rebuild import statements
 
 

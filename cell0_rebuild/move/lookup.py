@@ -13,7 +13,7 @@ from nova.db.api import models
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.exhumation import cells
+from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 
 _KEPT = f'%"{our_objects.SECTION}"%'
