@@ -10,9 +10,9 @@ from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import mark
 from cell0_rebuild.move import remains
-from cell0_rebuild.move import switch
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
 _NO_CELL = "'NoneType' object has no attribute 'identity'"
@@ -42,7 +42,7 @@ def delete(
     except AttributeError as error:
         if not buried or str(error) != _NO_CELL:
             raise
-        place = switch.place(context, uuid)
+        place = api_db.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise
     moved = _moved(
@@ -65,7 +65,7 @@ def _moved(
 
     :param marked: this request itself has marked its mapping as deleted.
     """
-    place = switch.place(context, uuid)
+    place = api_db.place(context, uuid)
     if place is None or (place.deleted and not marked):
         return None
     try:
@@ -106,7 +106,7 @@ def _delete_build_request(
         return wrapped(context, instance)
     except db_exc.DBError as error:
         # Nova looks for the row of a server in no cell in [database].
-        if not switch.is_abandoned(context, instance.uuid):
+        if not api_db.is_abandoned(context, instance.uuid):
             raise
         remains.tell(instance.uuid, error)
         return True

@@ -30,12 +30,12 @@ from cell0_rebuild.conductor import mappings
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import slots
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import ec2
-from cell0_rebuild.move import real_cell
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move import snapshot
-from cell0_rebuild.move import switch
 from cell0_rebuild import phases
 from cell0_rebuild import statements
 
@@ -96,7 +96,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         Nothing else tells of it, unless nobody waits for an answer.
         """
         builder = self._of(attempt)
-        if switch.is_answered(context, attempt.uuid, attempt.generation):
+        if api_db.is_answered(context, attempt.uuid, attempt.generation):
             with actions.of_rebuild(attempt.uuid):
                 builder._bury_again(context, error, request_spec)
         else:
@@ -181,7 +181,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         if attempts.is_current(
                 context, self._attempt, self._cell, next_cell) or (
-                    switch.is_abandoned(context, self._attempt.uuid)):
+                    api_db.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
         raise self._stale()
@@ -212,12 +212,12 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         # It is there also if the database goes away while it commits.
         self._cell = cell
-        if not switch.into_cell(
+        if not api_db.into_cell(
                 context, self._attempt.uuid, self._attempt.generation,
-                cell.id) and not switch.is_abandoned(
+                cell.id) and not api_db.is_abandoned(
                     context, self._attempt.uuid):
             with contextlib.suppress(exception.ObjectActionError):
-                real_cell.remove(
+                cell_db.remove(
                     context, self._attempt.uuid, cell, instance.id)
             self._check_current(context)
 
@@ -237,7 +237,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._over = True
         if not attempts.is_deleted(context, self._attempt, cell):
             with contextlib.suppress(exception.ObjectActionError):
-                real_cell.remove(context, instance.uuid, cell, instance.id)
+                cell_db.remove(context, instance.uuid, cell, instance.id)
             self._release(context)
             raise self._stale()
         super()._delete_build_request(
@@ -300,7 +300,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._over = True
         accelerators.release(
             context, self._attempt, self._accelerators, buried)
-        if not buried and not switch.is_abandoned(
+        if not buried and not api_db.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.
             self._release(context)

@@ -14,9 +14,9 @@ import contextlib
 import typing as ty
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import fence
-from cell0_rebuild.move import switch
 
 
 @contextlib.contextmanager
@@ -30,9 +30,9 @@ def current(
     :raises StaleAttempt: if it is not.
     """
     with fence.held(context, attempt.uuid):
-        if not switch.is_current(
+        if not api_db.is_current(
                 context, attempt.uuid, attempt.generation) and not (
-                    or_deleted and switch.is_abandoned(
+                    or_deleted and api_db.is_abandoned(
                         context, attempt.uuid)):
             raise exceptions.StaleAttempt(attempt.uuid, attempt.generation)
         yield True
@@ -52,4 +52,4 @@ def in_cell(
         if not attempts.is_in(context, attempt, cell):
             raise exceptions.StaleAttempt(attempt.uuid, attempt.generation)
         yield
-        switch.touch(context, attempt.uuid, cell.id)
+        api_db.touch(context, attempt.uuid, cell.id)

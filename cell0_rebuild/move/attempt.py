@@ -25,15 +25,15 @@ from oslo_utils import uuidutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import accepted
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cell0_db
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import grave
 from cell0_rebuild.move import history
 from cell0_rebuild.move import mark
-from cell0_rebuild.move import real_cell
 from cell0_rebuild.move import snapshot
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import switch
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import statements
@@ -123,15 +123,15 @@ def exhume(
 
     cctxt = cells.targeted(context, cell)
     try:
-        switch.to_build_request(context, uuid, cell.id, make, spec)
-        if not grave.hide(cctxt, uuid):
+        api_db.to_build_request(context, uuid, cell.id, make, spec)
+        if not cell0_db.hide(cctxt, uuid):
             raise exceptions.LostRace(uuid)
-    except grave.MaybeHidden:
+    except cell0_db.MaybeHidden:
         # As a build request it can be seen.
         raise
     except Exception:
         # Also after an error it may have been committed.
-        switch.to_cell0(
+        api_db.to_cell0(
             context, uuid, attempt.generation, cell.id,
             functools.partial(
                 accepted.keep_late, cctxt, uuid, attempt.asked),
@@ -163,7 +163,7 @@ def begin(
     :returns: None if there is nothing to do: the attempt has ended, another
         conductor has it, or the owner deleted the server meanwhile.
     """
-    build_request = switch.take(
+    build_request = api_db.take(
         context, instance_uuid, generation, host, spec)
     if build_request is None:
         return None
@@ -176,13 +176,13 @@ def begin(
 @statements.patiently
 def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Tell whether somebody has the attempt, and have him record its end."""
-    return bool(switch.answer(context, instance_uuid, generation)) or not (
+    return bool(api_db.answer(context, instance_uuid, generation)) or not (
         standing.is_at_rest(context, instance_uuid))
 
 
 def accept(context: ty.Any, attempt: Attempt, spec: ty.Any) -> None:
     """Make what the rebuild changes of the server stay if it fails."""
-    attempt.mark.accepted = switch.accept(
+    attempt.mark.accepted = api_db.accept(
         context, attempt.uuid, attempt.generation, spec)
 
 
@@ -195,7 +195,7 @@ def is_current(
     :param cell: the real cell that it has reached.
     :param next_cell: the UUID of the one in which it is created next.
     """
-    return bool(switch.refresh(
+    return bool(api_db.refresh(
         context, attempt.uuid, attempt.generation, cell.id if cell else None,
         next_cell))
 
@@ -218,10 +218,10 @@ def hand_over(
     source = cells.targeted(context, cells.cell0(context))
     destination = cells.targeted(context, cell)
     history.copy(source, destination, attempt.uuid)
-    now = grave.state(source, attempt.uuid)
+    now = cell0_db.state(source, attempt.uuid)
     attempt.row_id = instance.id
     try:
-        last = switch.end(
+        last = api_db.end(
             context, attempt.uuid, attempt.generation, dataclasses.replace(
                 attempt.mark, baseline=now or attempt.mark.baseline))
     except db_exc.DBError:
@@ -247,15 +247,15 @@ def is_deleted(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     Somebody else may have moved the server: then it has another build
     request, is in another cell, or in another row there.
     """
-    place = switch.place(context, attempt.uuid)
+    place = api_db.place(context, attempt.uuid)
     return place is None or place.is_abandoned or (
         place.build_request_id is None and is_in(context, attempt, cell))
 
 
 def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     """Tell whether the server is where this attempt, no other, has put it."""
-    place = switch.place(context, attempt.uuid)
-    row = real_cell.find(context, attempt.uuid, cell)
+    place = api_db.place(context, attempt.uuid)
+    row = cell_db.find(context, attempt.uuid, cell)
     # A later attempt may get a row with the same ID; see mark.py.
     kept = our_objects.kept_mark(context, attempt.uuid)
     return (place is not None and place.cell_id == cell.id
@@ -285,7 +285,7 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
                 watched.apply(destination, built.instance, built.bdms, late)
         return is_there
 
-    is_deleted = grave.close(
+    is_deleted = cell0_db.close(
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
         attempt.mark.baseline, carry_over)
     if is_there is None:
@@ -305,11 +305,11 @@ def clear(context: ty.Any, instance_uuid: str) -> bool:
     :returns: False if he did not.
     """
     def abandoned() -> bool:
-        return switch.is_abandoned(context, instance_uuid)
+        return api_db.is_abandoned(context, instance_uuid)
 
     if not abandoned():
         return False
-    grave.remove(
+    cell0_db.remove(
         cells.targeted(context, cells.cell0(context)), instance_uuid,
         abandoned)
     return True
@@ -321,10 +321,10 @@ def erase(context: ty.Any, instance_uuid: str) -> None:
     What a recovery would find it by goes last.
     """
     if clear(context, instance_uuid):
-        switch.erase(context, instance_uuid)
+        api_db.erase(context, instance_uuid)
 
 
 def remove_grave(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0."""
-    grave.remove(
+    cell0_db.remove(
         cells.targeted(context, cells.cell0(context)), instance_uuid)

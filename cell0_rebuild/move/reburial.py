@@ -18,13 +18,13 @@ from nova import objects
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import accepted
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cell0_db
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import grave
 from cell0_rebuild.move import history
-from cell0_rebuild.move import real_cell
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import switch
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import statements
@@ -69,7 +69,7 @@ def bury_again(
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
     seen: dict[str, ty.Any] = {}
-    if not grave.is_deleted(cctxt, attempt.uuid):
+    if not cell0_db.is_deleted(cctxt, attempt.uuid):
         seen = _keep_changes(context, cctxt, attempt, cell)
         if record is not None:
             _record(context, cctxt, attempt, record)
@@ -77,16 +77,16 @@ def bury_again(
         buried = attempt.left_cell or _leave_cell(
             context, cctxt, attempt, cell, home, before)
         if buried:
-            grave.show(cctxt, attempt.uuid)
+            cell0_db.show(cctxt, attempt.uuid)
         return buried
-    grave.show(cctxt, attempt.uuid)
-    buried = bool(switch.to_cell0(
+    cell0_db.show(cctxt, attempt.uuid)
+    buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.generation, home.id,
         functools.partial(accepted.keep_late, cctxt, attempt.uuid, seen),
         cell.id if cell else None,
         **(attempts.as_before(attempt.mark) if record is None else {})))
     if cell is not None:
-        real_cell.remove(context, attempt.uuid, cell)
+        cell_db.remove(context, attempt.uuid, cell)
     if not buried:
         attempts.clear(context, attempt.uuid)
     return buried
@@ -126,10 +126,10 @@ def _may_bury(
     context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
 ) -> bool:
     if attempt.maybe_ended:
-        place = switch.place(context, attempt.uuid)
+        place = api_db.place(context, attempt.uuid)
         attempt.maybe_ended = place is None or place.build_request_id is None
     if not attempt.handed_over:
-        abandoned = switch.is_abandoned(context, attempt.uuid)
+        abandoned = api_db.is_abandoned(context, attempt.uuid)
         if abandoned:
             _remove_rows(context, attempt, cell)
         return not abandoned
@@ -140,9 +140,9 @@ def _may_bury(
     if not attempts.is_in(context, attempt, cell):
         attempts.clear(context, attempt.uuid)
         return False
-    row = real_cell.find(context, attempt.uuid, cell)
+    row = cell_db.find(context, attempt.uuid, cell)
     if row is not None and row.is_on_host:
-        raise real_cell.on_host()
+        raise cell_db.on_host()
     return True
 
 
@@ -151,7 +151,7 @@ def _remove_rows(
 ) -> None:
     if cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
-            real_cell.remove(context, attempt.uuid, cell)
+            cell_db.remove(context, attempt.uuid, cell)
     attempts.remove_grave(context, attempt.uuid)
 
 
@@ -170,15 +170,15 @@ def _leave_cell(
     if not attempt.remapped:
         # It is also if the database goes away while it commits.
         attempt.maybe_remapped = True
-        if not switch.remap(
+        if not api_db.remap(
                 context, uuid, cell.id, home.id, before):
             attempts.clear(context, uuid)
             return False
         attempt.remapped = True
     with _back_to(context, attempt, cell, home):
-        attempt.left_cell = grave.is_there(cctxt, uuid) and (
-            real_cell.remove(context, uuid, cell, attempt.row_id)
-            or real_cell.find(context, uuid, cell) is None)
+        attempt.left_cell = cell0_db.is_there(cctxt, uuid) and (
+            cell_db.remove(context, uuid, cell, attempt.row_id)
+            or cell_db.find(context, uuid, cell) is None)
     if not attempt.left_cell and attempts.is_deleted(context, attempt, cell):
         # Only its owner can have deleted it there.
         attempts.remove_grave(context, uuid)
@@ -199,5 +199,5 @@ def _back_to(
         raise
     finally:
         if stays:
-            switch.remap(context, attempt.uuid, home.id, cell.id)
+            api_db.remap(context, attempt.uuid, home.id, cell.id)
             attempt.remapped = attempt.maybe_remapped = False

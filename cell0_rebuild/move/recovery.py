@@ -28,17 +28,17 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import candidates
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import mark
-from cell0_rebuild.move import real_cell
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move import resources
 from cell0_rebuild.move import snapshot
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import stuck
-from cell0_rebuild.move import switch
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import statements
@@ -200,10 +200,10 @@ class Recovery:
     def _clear(self, context: ty.Any, found: stuck.Stuck) -> None:
         for trace in found.traces:
             if not trace.row.is_on_host:
-                real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
+                cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
             elif not _finish(
                     context, dataclasses.replace(found, cell=trace.cell)):
-                raise real_cell.on_host()
+                raise cell_db.on_host()
         if found.cell is not None:
             attempts.remove_grave(context, found.uuid)
             return
@@ -218,8 +218,8 @@ class Recovery:
     ) -> tuple[stuck.Stuck, bool]:
         for trace in found.traces:
             if trace.row.is_on_host:
-                raise real_cell.on_host()
-        build_request = switch.seize(
+                raise cell_db.on_host()
+        build_request = api_db.seize(
             context, found.uuid, self._before, EVENT)
         if build_request is None:
             return found, False
@@ -273,7 +273,7 @@ def _kept_mark(context: ty.Any, uuid: str) -> mark.Mark:
 def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:
     """Finish what a compute has taken since it was looked at."""
     for trace in found.traces:
-        row = real_cell.find(context, found.uuid, trace.cell)
+        row = cell_db.find(context, found.uuid, trace.cell)
         if row is not None and row.id == trace.row.id and row.is_on_host:
             return _finish(
                 context, dataclasses.replace(found, cell=trace.cell))
@@ -285,7 +285,7 @@ def _finish(context: ty.Any, found: stuck.Stuck) -> bool:
                 if trace.cell.id == found.cell.id]
     the_mark = _kept_mark(context, found.uuid)
     # It was being taken back when a compute took it.
-    switch.remap(
+    api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
     return attempts.finish(context, attempts.Attempt(
         objects.BuildRequest(instance_uuid=found.uuid), the_mark,
@@ -295,7 +295,7 @@ def _finish(context: ty.Any, found: stuck.Stuck) -> bool:
 def _remove_traces(context: ty.Any, found: stuck.Stuck) -> None:
     """Remove the rows in real cells that no compute has."""
     for trace in found.traces:
-        real_cell.remove(context, found.uuid, trace.cell, trace.row.id)
+        cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
 
 
 def _recorder(uuid: str) -> ty.Callable[[ty.Any], None]:

@@ -19,8 +19,8 @@ from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import mark
-from cell0_rebuild.move import real_cell
 from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def sweep(context: ty.Any, instance: ty.Any) -> None:
     """
     for cell in _reached(context, instance):
         with left_to_others(instance.uuid):
-            real_cell.delete(context, instance.uuid, cell)
+            cell_db.delete(context, instance.uuid, cell)
     with left_to_others(instance.uuid):
         attempts.clear(context, instance.uuid)
 

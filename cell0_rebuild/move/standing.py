@@ -13,9 +13,9 @@ import collections.abc
 import contextlib
 import typing as ty
 
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
-from cell0_rebuild.move import switch
 
 
 @contextlib.contextmanager
@@ -29,16 +29,16 @@ def at_rest(
 
 def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether a server is buried or deleted: it needs no resources."""
-    place = switch.place(context, instance_uuid)
+    place = api_db.place(context, instance_uuid)
     return place is None or place.is_abandoned or _is_buried(context, place)
 
 
 def is_in_cell0(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether a server is buried."""
-    place = switch.place(context, instance_uuid)
+    place = api_db.place(context, instance_uuid)
     return place is not None and _is_buried(context, place)
 
 
-def _is_buried(context: ty.Any, place: switch.Place) -> bool:
+def _is_buried(context: ty.Any, place: api_db.Place) -> bool:
     return (place.build_request_id is None
             and place.cell_id == cells.cell0(context).id)

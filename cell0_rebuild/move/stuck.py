@@ -46,11 +46,11 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild.move import mark
-from cell0_rebuild.move import real_cell
-from cell0_rebuild.move import switch
 from cell0_rebuild import objects as our_objects
 
 _Found = ty.TypeVar('_Found')
@@ -72,7 +72,7 @@ class Trace:
     """A row of the server in a real cell."""
 
     cell: ty.Any
-    row: real_cell.Row
+    row: cell_db.Row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,13 +123,13 @@ class Finder:
 
     def _see(
         self, uuid: str
-    ) -> tuple[switch.Place | None, real_cell.Row | None]:
+    ) -> tuple[api_db.Place | None, cell_db.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
-        return (self._ask(cells.API, switch.place, uuid),
+        return (self._ask(cells.API, api_db.place, uuid),
                 self._row(uuid, self._home))
 
-    def _row(self, uuid: str, cell: ty.Any) -> real_cell.Row | None:
-        return self._ask(cells.name(cell), real_cell.find, uuid, cell)
+    def _row(self, uuid: str, cell: ty.Any) -> cell_db.Row | None:
+        return self._ask(cells.name(cell), cell_db.find, uuid, cell)
 
     def _ask(
         self, database: str, read: ty.Callable[..., _Found], *args: ty.Any
@@ -143,8 +143,8 @@ class Finder:
         raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
     def _look(
-        self, uuid: str, place: switch.Place | None,
-        grave: real_cell.Row | None,
+        self, uuid: str, place: api_db.Place | None,
+        grave: cell_db.Row | None,
     ) -> Stuck | None:
         if place is not None and place.build_request_id is not None:
             return Stuck(
@@ -163,8 +163,8 @@ class Finder:
         return self._in_real_cell(uuid, grave, self._cell(place))
 
     def _deleted(
-        self, uuid: str, place: switch.Place | None,
-        grave: real_cell.Row | None,
+        self, uuid: str, place: api_db.Place | None,
+        grave: cell_db.Row | None,
     ) -> Stuck | None:
         if grave is not None and grave.touched >= self._before:
             return None
@@ -184,7 +184,7 @@ class Finder:
         return Stuck(uuid, State.DELETED, traces)
 
     def _in_cell0(
-        self, uuid: str, grave: real_cell.Row | None
+        self, uuid: str, grave: cell_db.Row | None
     ) -> Stuck | None:
         if grave is None:
             return None
@@ -199,7 +199,7 @@ class Finder:
         return None
 
     def _in_real_cell(
-        self, uuid: str, grave: real_cell.Row | None, cell: ty.Any
+        self, uuid: str, grave: cell_db.Row | None, cell: ty.Any
     ) -> Stuck | None:
         row = self._row(uuid, cell)
         if row is None:
@@ -216,7 +216,7 @@ class Finder:
             return Stuck(uuid, State.BUILT, traces, cell)
         return Stuck(uuid, State.NOT_BUILT, traces, cell)
 
-    def _is_old_and_ours(self, uuid: str, place: switch.Place) -> bool:
+    def _is_old_and_ours(self, uuid: str, place: api_db.Place) -> bool:
         try:
             found = objects.BuildRequest.get_by_instance_uuid(
                 self._context, uuid)
@@ -231,6 +231,6 @@ class Finder:
         return [Trace(cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 
-    def _cell(self, place: switch.Place) -> ty.Any:
+    def _cell(self, place: api_db.Place) -> ty.Any:
         return next((cell for cell in self._cells
                      if cell.id == place.cell_id), None)

@@ -20,14 +20,14 @@ AT_ONCE = -5
 
 SCHEDULER = test_races.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
-END = 'cell0_rebuild.move.switch.end'
+END = 'cell0_rebuild.move.api_db.end'
 HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
 CAST = base.CAST
 FINISH = 'cell0_rebuild.move.attempt.finish'
 FORGET = 'cell0_rebuild.objects.forget'
-SHOW = 'cell0_rebuild.move.grave.show'
-BACK = 'cell0_rebuild.move.switch.to_cell0'
-REMOVE = 'cell0_rebuild.move.real_cell.remove'
+SHOW = 'cell0_rebuild.move.cell0_db.show'
+BACK = 'cell0_rebuild.move.api_db.to_cell0'
+REMOVE = 'cell0_rebuild.move.cell_db.remove'
 CLEAR = 'cell0_rebuild.move.attempt.clear'
 
 

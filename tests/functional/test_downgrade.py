@@ -20,7 +20,7 @@ from tests.functional import recovering
 from tests.functional import test_recover
 from tests.functional.recovering import crash
 
-HIDE = 'cell0_rebuild.move.grave.hide'
+HIDE = 'cell0_rebuild.move.cell0_db.hide'
 API = ['instance_mappings', 'request_specs']
 FILE = base64.b64encode(b'hello').decode()
 

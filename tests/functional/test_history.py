@@ -170,7 +170,7 @@ class NoSecondCreateTest(HistoryTestCase):
         self._start_compute('host1')
         seen = []
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.into_cell',
+            'cell0_rebuild.move.api_db.into_cell',
             after=lambda *args: seen.append(self.actions(self.server))))
         self.rebuild(self.server)
         self.active(self.server)

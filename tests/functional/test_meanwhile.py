@@ -11,11 +11,11 @@ from tests.functional import recovering
 from tests.functional import test_recover
 from tests.functional import test_reimage
 
-SEIZE = 'cell0_rebuild.move.switch.seize'
+SEIZE = 'cell0_rebuild.move.api_db.seize'
 BURY = 'cell0_rebuild.move.reburial.bury_again'
-REMAP = 'cell0_rebuild.move.switch.remap'
-IS_THERE = 'cell0_rebuild.move.grave.is_there'
-ACCEPT = 'cell0_rebuild.move.switch.accept'
+REMAP = 'cell0_rebuild.move.api_db.remap'
+IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
+ACCEPT = 'cell0_rebuild.move.api_db.accept'
 REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 
 

@@ -8,8 +8,8 @@ from nova import objects
 
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import grave
 from cell0_rebuild.move import mark
 from cell0_rebuild.move import reburial
 from cell0_rebuild import rpcapi
@@ -140,7 +140,7 @@ class OneWinnerTest(RaceTestCase):
         self.assert_gone()
 
     def test_a_delete_that_begins_between_move_and_hiding_wins(self):
-        hide = grave.hide
+        hide = cell0_db.hide
 
         def begin_to_delete(context, instance_uuid):
             instance = objects.Instance.get_by_uuid(context, instance_uuid)
@@ -148,7 +148,7 @@ class OneWinnerTest(RaceTestCase):
             instance.save()
             return hide(context, instance_uuid)
         self.stub_out(
-            'cell0_rebuild.move.grave.hide', begin_to_delete)
+            'cell0_rebuild.move.cell0_db.hide', begin_to_delete)
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
         self.assertEqual([], databases.dump()['api']['build_requests'])

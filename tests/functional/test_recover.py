@@ -44,7 +44,7 @@ class CrashTest(recovering.RecoverTestCase):
 
     def test_an_api_that_died_before_it_had_hidden_the_row(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.grave.hide', before=crash))
+            'cell0_rebuild.move.cell0_db.hide', before=crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)
         self.assertEqual([False], databases.hidden(self.server['id']))
         self.assert_recovered('on its way')
@@ -134,7 +134,7 @@ class CrashTest(recovering.RecoverTestCase):
 
     def test_deleted_by_a_nova_without_us_it_was_listed_still(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.grave.hide', before=crash))
+            'cell0_rebuild.move.cell0_db.hide', before=crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)
         with fixtures.MonkeyPatch('cell0_rebuild.move.attempt.clear',
                                   lambda *args: None):

@@ -86,7 +86,7 @@ class OwnerTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.seize', before=self._update))
+            'cell0_rebuild.move.api_db.seize', before=self._update))
         self.assert_stuck('on its way')
         self.assert_buried()
 
@@ -125,7 +125,7 @@ class ConductorTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.take', after=recovering.crash))
+            'cell0_rebuild.move.api_db.take', after=recovering.crash))
         self.assertRaises(recovering.Crash, self.late.deliver)
         self.assert_left_alone()
 
@@ -140,7 +140,7 @@ class ConductorTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.seize',
+            'cell0_rebuild.move.api_db.seize',
             before=lambda *args: self.make_young(
                 api_models.InstanceMapping)))
         before = databases.dump()['api']['build_requests']

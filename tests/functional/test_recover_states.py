@@ -10,9 +10,9 @@ from nova.db.main import models
 from nova import objects
 from oslo_utils import timeutils
 
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import grave
-from cell0_rebuild.move import switch
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
@@ -47,12 +47,12 @@ class StatesTest(recovering.RecoverTestCase):
     def test_a_server_that_nobody_knows_is_left_alone(self):
         our_objects.forget(self.context, self.server['id'])
         self.mapping().destroy()
-        grave.remove(cells.targeted(self.context, self.home),
+        cell0_db.remove(cells.targeted(self.context, self.home),
                      self.server['id'])
         self.assert_left_alone()
 
     def test_a_mapping_without_a_row_is_left_alone(self):
-        grave.remove(cells.targeted(self.context, self.home),
+        cell0_db.remove(cells.targeted(self.context, self.home),
                      self.server['id'])
         self.assert_left_alone()
 
@@ -66,8 +66,9 @@ class StatesTest(recovering.RecoverTestCase):
     def test_a_server_whose_row_in_its_cell_is_gone_is_buried_again(self):
         [cell] = [cell for cell in objects.CellMappingList.get_all(
             self.context) if not cell.is_cell0()]
-        grave.hide(cells.targeted(self.context, self.home), self.server['id'])
-        self.assertTrue(switch.remap(
+        cell0_db.hide(
+            cells.targeted(self.context, self.home), self.server['id'])
+        self.assertTrue(api_db.remap(
             self.context, self.server['id'], self.home.id, cell.id))
         self.assert_recovered('not built')
         self.assert_can_be_rebuilt()
@@ -92,7 +93,7 @@ class StatesTest(recovering.RecoverTestCase):
 
     def test_a_server_that_got_a_host_while_it_was_taken_back_stays(self):
         self._build_without_end()
-        self.assertTrue(switch.remap(
+        self.assertTrue(api_db.remap(
             self.context, self.server['id'], self.mapping().cell_mapping.id,
             self.home.id))
         self.assertEqual((0, 'built'), self._recover())

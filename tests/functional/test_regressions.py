@@ -13,10 +13,10 @@ from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 from oslo_serialization import jsonutils
 
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import grave
 from cell0_rebuild.move import mark
-from cell0_rebuild.move import switch
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -75,7 +75,7 @@ class LostServerTest(test_races.RaceTestCase):
     def test_a_database_that_was_away_left_it_in_build_for_ever(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.move.grave.hide', be_away)
+        self.stub_out('cell0_rebuild.move.cell0_db.hide', be_away)
         before = databases.dump()
         error = self.assert_refused(409, self.server)
         self.assertIn('a database does not answer', error)
@@ -84,20 +84,20 @@ class LostServerTest(test_races.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
 
     def _be_away_once(self):
-        show, failures = grave.show, [db_exc.DBConnectionError()]
+        show, failures = cell0_db.show, [db_exc.DBConnectionError()]
 
         def be_away_once(*args):
             if failures:
                 raise failures.pop()
             show(*args)
-        self.stub_out('cell0_rebuild.move.grave.show', be_away_once)
+        self.stub_out('cell0_rebuild.move.cell0_db.show', be_away_once)
 
     def test_a_name_set_before_a_conductor_came_was_lost_at_its_burial(self):
         def rename(*args, **kwargs):
             self.api.put_server(
                 self.server['id'], {'server': {'name': 'late'}})
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.take', before=rename))
+            'cell0_rebuild.move.api_db.take', before=rename))
         self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
                       'select_destinations', self._find_nothing)
         self.rebuild(self.server)
@@ -200,7 +200,7 @@ class DeletedServerTest(test_races.RaceTestCase):
     def test_a_delete_at_the_hand_over_left_a_row_for_ever(self):
         deleted, marked = threading.Event(), threading.Event()
         cleanup = 'nova.compute.api.API._local_delete_cleanup'
-        end = switch.end
+        end = api_db.end
 
         def mark_late(*args, **kwargs):
             deleted.set()
@@ -214,7 +214,7 @@ class DeletedServerTest(test_races.RaceTestCase):
             return end(*args)
         self.useFixture(base.Interception(cleanup, before=mark_late))
         self.stub_out(
-            'cell0_rebuild.move.switch.end', end_after_the_delete)
+            'cell0_rebuild.move.api_db.end', end_after_the_delete)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
             [], databases.dump()['cell0']['instances']))

@@ -88,7 +88,7 @@ class LostCommitTest(test_races.RaceTestCase):
 
     def test_a_hiding_and_no_database_since_hid_it_from_its_owner(self):
         self.stub_out(
-            'cell0_rebuild.move.grave.show', self._raise_away)
+            'cell0_rebuild.move.cell0_db.show', self._raise_away)
         self.useFixture(LostCommit('cell0'))
         self.assert_refused(409, self.server)
         self.assert_shown_once(self.server['id'], 'BUILD')
@@ -101,7 +101,7 @@ class LostCommitTest(test_races.RaceTestCase):
 
     def test_a_conductor_that_had_mapped_it_left_it_in_build_for_ever(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.into_cell',
+            'cell0_rebuild.move.api_db.into_cell',
             after=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
@@ -110,7 +110,7 @@ class LostCommitTest(test_races.RaceTestCase):
 
     def test_a_conductor_that_handed_it_over_left_it_in_build_for_ever(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.end', after=self._raise_away))
+            'cell0_rebuild.move.api_db.end', after=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -118,7 +118,7 @@ class LostCommitTest(test_races.RaceTestCase):
 
     def test_a_hand_over_that_was_not_committed_left_a_build_request(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.end', before=self._raise_away))
+            'cell0_rebuild.move.api_db.end', before=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -129,7 +129,7 @@ class LostCommitTest(test_races.RaceTestCase):
     def test_a_cast_that_failed_and_a_lost_commit_showed_it_twice(self):
         self.useFixture(base.Interception(base.CAST, before=self._raise_away))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.remap', after=self._raise_away))
+            'cell0_rebuild.move.api_db.remap', after=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -148,7 +148,7 @@ class LostCommitTest(test_races.RaceTestCase):
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
                       'rebuild_instance_in_cell0', be_silent)
         hiccup = self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.to_cell0',
+            'cell0_rebuild.move.api_db.to_cell0',
             before=self._raise_away))
         before = databases.dump()
         self.assert_refused(409, self.server)
@@ -243,7 +243,7 @@ class AnswerTest(base.FunctionalTestCase):
             raise db_exc.DBConnectionError()
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
                       'rebuild_instance_in_cell0', be_silent)
-        self.stub_out('cell0_rebuild.move.switch.take', be_away)
+        self.stub_out('cell0_rebuild.move.api_db.take', be_away)
         self.assertIn('a database does not answer',
                       self.assert_refused(409, self.server))
         self.assert_shown_once(self.server['id'], 'BUILD')
@@ -258,7 +258,7 @@ class AnswerTest(base.FunctionalTestCase):
             'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
             after=lose))
         hiccup = self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.answer', before=be_away))
+            'cell0_rebuild.move.api_db.answer', before=be_away))
         self.rebuild(self.server)
         self.active(self.server)
         self.assertNotIn('before', hiccup.waiting())

@@ -44,14 +44,14 @@ class LostChangeTest(test_races.RaceTestCase):
         self.api.put_service_force_down(
             self.computes['host1'].service_ref.uuid, True)
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.grave.show', before=self._rename))
+            'cell0_rebuild.move.cell0_db.show', before=self._rename))
         self.rebuild(self.server)
         self.assertEqual('late', self.buried_again(self.server)['name'])
 
     def test_a_name_given_while_a_move_was_taken_back_was_lost(self):
         hook = self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.to_cell0', before=self._rename))
-        self.stub_out('cell0_rebuild.move.grave.hide',
+            'cell0_rebuild.move.api_db.to_cell0', before=self._rename))
+        self.stub_out('cell0_rebuild.move.cell0_db.hide',
                       lambda context, instance_uuid: False)
         self.assert_refused(409, self.server)
         self.assertEqual([], hook.waiting())
@@ -65,7 +65,7 @@ class LostDeleteTest(test_races.RaceTestCase):
 
     def test_a_rebuild_at_the_end_of_a_delete_undid_it(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.grave.hide',
+            'cell0_rebuild.move.cell0_db.hide',
             before=self._all_but_delete))
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
@@ -248,7 +248,7 @@ class LostServerTest(recovering.RecoverTestCase):
 
     def test_a_recovery_lost_one_that_had_got_to_a_cell_just_then(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.switch.seize', before=self._go_on))
+            'cell0_rebuild.move.api_db.seize', before=self._go_on))
         self.rebuild(self.server)
         self.assert_recovered('on its way')
         self.assert_can_be_rebuilt()
@@ -279,7 +279,7 @@ class LostServerTest(recovering.RecoverTestCase):
         self.late.let_through()
         conductor = self.useFixture(HeldHandOver())
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.real_cell.find',
+            'cell0_rebuild.move.cell_db.find',
             before=lambda *args, **kwargs: conductor.rebuild(self)))
         self.assertEqual((0, {}), recovering.recover(self.server['id']))
         conductor.goes_on.set()
@@ -304,7 +304,7 @@ class LostServerTest(recovering.RecoverTestCase):
                 ['active'], [row['vm_state'] for row in
                              databases.dump()['cell1']['instances']]))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.real_cell.remove', before=build))
+            'cell0_rebuild.move.cell_db.remove', before=build))
         code, found = recovering.recover()
         self.assertEqual(
             (0, 'built'), (code, found[self.server['id']]['state']))

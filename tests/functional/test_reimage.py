@@ -11,7 +11,7 @@ from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.conductor import endpoint
-from cell0_rebuild.move import switch
+from cell0_rebuild.move import api_db
 from cell0_rebuild import statements
 from tests.functional import base
 from tests.functional import cinder
@@ -195,14 +195,14 @@ class FailureTest(ReimageTestCase):
         self.assertIn('VolumeAttachmentNotFound', self.fail())
 
     def test_a_database_away_for_a_moment_left_it_in_build(self):
-        accept = switch.accept.__wrapped__
+        accept = api_db.accept.__wrapped__
         answers = [db_exc.DBConnectionError()]
 
         def be_away_once(*args):
             if answers:
                 raise answers.pop()
             return accept(*args)
-        self.stub_out('cell0_rebuild.move.switch.accept',
+        self.stub_out('cell0_rebuild.move.api_db.accept',
                       statements.patiently(be_away_once))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)
@@ -211,7 +211,7 @@ class FailureTest(ReimageTestCase):
     def test_a_database_away_for_good_buries_it_with_a_fault(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.move.switch.accept', be_away)
+        self.stub_out('cell0_rebuild.move.api_db.accept', be_away)
         self.assertIn('DBConnectionError', self.fail())
 
     def test_what_else_was_asked_for_is_kept(self):
@@ -254,14 +254,14 @@ class RefusalTest(ReimageTestCase):
         self.assertIn('Unavailable', self.refused(400))
 
     def test_a_database_away_in_a_refusal_left_it_in_build(self):
-        to_cell0 = switch.to_cell0
+        to_cell0 = api_db.to_cell0
         answers = [db_exc.DBConnectionError()]
 
         def be_away_once(*args, **kwargs):
             if answers:
                 raise answers.pop()
             return to_cell0(*args, **kwargs)
-        self.stub_out('cell0_rebuild.move.switch.to_cell0', be_away_once)
+        self.stub_out('cell0_rebuild.move.api_db.to_cell0', be_away_once)
         self.cinder.refusal = exception.InvalidInput(reason='not this one')
         self.assertIn('not this one', self.refused(400))
         self.assertEqual([], answers)

@@ -10,8 +10,8 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import fence
-from cell0_rebuild.move import switch
 from tests.integration import meetings
 from tests.integration import processes
 from tests.integration import test_lost_updates
@@ -54,26 +54,26 @@ class HeldTest(test_lost_updates.SpecTestCase):
             self.assertTrue(moved.result(60))
 
     def test_a_conductor_that_takes_it_waits(self):
-        self.assert_waits(lambda: switch.take(
+        self.assert_waits(lambda: api_db.take(
             self.another_context(), self.uuid, GENERATION, 'a conductor'))
 
     def test_a_way_into_a_cell_waits(self):
-        self.assert_waits(lambda: switch.into_cell(
+        self.assert_waits(lambda: api_db.into_cell(
             self.another_context(), self.uuid, GENERATION, self.cell.id))
 
     def test_a_burial_waits(self):
-        self.assert_waits(lambda: switch.to_cell0(
+        self.assert_waits(lambda: api_db.to_cell0(
             self.another_context(), self.uuid, GENERATION, self.cell.id,
             lambda last: None))
 
     def test_a_way_out_of_a_cell_waits(self):
         self.map_to_cell()
-        self.assert_waits(lambda: switch.remap(
+        self.assert_waits(lambda: api_db.remap(
             self.another_context(), self.uuid, self.cell.id, None))
 
     def map_to_cell(self):
         """Map the server to its cell."""
-        self.assertTrue(switch.into_cell(
+        self.assertTrue(api_db.into_cell(
             self.another_context(), self.uuid, GENERATION, self.cell.id))
 
     def test_who_has_waited_for_it_sees_how_it_was_moved(self):
@@ -82,10 +82,10 @@ class HeldTest(test_lost_updates.SpecTestCase):
         def hold():
             context = self.another_context()
             with fence.held(context, self.uuid):
-                found.append(switch.place(context, self.uuid).cell_id)
+                found.append(api_db.place(context, self.uuid).cell_id)
         with futures.ThreadPoolExecutor(1) as executor:
-            with switch.api_db_api.context_manager.writer.using(self.context):
-                switch._set_cell(
+            with api_db.api_db_api.context_manager.writer.using(self.context):
+                api_db._set_cell(
                     self.context, self.uuid, None, self.cell.id)
                 waiting = executor.submit(hold)
                 processes.poll(meetings._is_waiting, 'that the other waits')
@@ -99,12 +99,12 @@ class HeldTest(test_lost_updates.SpecTestCase):
         before = timeutils.utcnow()
 
         def bury():
-            return not switch.remap(
+            return not api_db.remap(
                 self.another_context(), self.uuid, self.cell.id, None, before)
 
         def go_on():
             time.sleep(1.5)
-            switch.touch(self.context, self.uuid, self.cell.id)
+            api_db.touch(self.context, self.uuid, self.cell.id)
         self.assert_waits(bury, go_on)
 
 

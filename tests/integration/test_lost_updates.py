@@ -18,10 +18,10 @@ from oslo_utils import timeutils
 import sqlalchemy
 
 from cell0_rebuild import kept
-from cell0_rebuild.move import grave
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cell0_db
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import mark
-from cell0_rebuild.move import real_cell
-from cell0_rebuild.move import switch
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as ours
 from tests.integration import meetings
@@ -106,7 +106,7 @@ class SpecTestCase(specs.TestCase):
         spec.image = objects.ImageMeta(id=IMAGE)
 
         def take():
-            self.assertIsNotNone(switch.take(
+            self.assertIsNotNone(api_db.take(
                 self.another_context(), self.uuid, GENERATION, 'a conductor',
                 spec))
         return take
@@ -149,7 +149,7 @@ class LostUpdatesTest(SpecTestCase):
 
     def end(self):
         """Hand the server over; its last mark stays with what is kept."""
-        ended = switch.end(
+        ended = api_db.end(
             self.another_context(), self.uuid, GENERATION,
             mark.Mark(GENERATION, ['display_name'], {}))
         self.assertIsNotNone(ended)
@@ -228,14 +228,14 @@ class GraveTestCase(specs.TestCase):
     def close(self):
         """End it; note what was changed since it began."""
         context = nova_context.get_admin_context()
-        baseline = grave.state(context, self.instance.uuid)
+        baseline = cell0_db.state(context, self.instance.uuid)
 
         def carry_over(late):
             self.late.append(late)
             return True
 
         def close():
-            grave.close(context, self.instance.uuid, baseline, carry_over)
+            cell0_db.close(context, self.instance.uuid, baseline, carry_over)
         return close
 
     def assert_carried_over(self, change, **expected):
@@ -251,7 +251,7 @@ class GraveTestCase(specs.TestCase):
         meetings.meet(main_db_api.get_engine(), 'UPDATE instances',
                       self.close(), try_to_change)
         self.assertEqual({} if refused else expected, self.late[-1])
-        self.assertIsNone(real_cell._find(self.context, self.instance.uuid))
+        self.assertIsNone(cell_db._find(self.context, self.instance.uuid))
 
     def assert_lock_is_carried_over_or_refused(self):
         """Lock the server when its row in cell0 is about to go."""
