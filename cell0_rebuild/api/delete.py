@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import mark
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import remains
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
@@ -84,7 +84,7 @@ def delete_while_booting(
         would delete the row in the cell alone, also if a compute has the
         server by now, with its ports.
     """
-    ours = mark.is_on(instance)
+    ours = attempt_record.is_on(instance)
     # Then it was read from a cell, where it has no mark. That a build request
     # is there too is a matter of moments, unless its conductor has died.
     in_cell = 'id' in instance

@@ -34,9 +34,9 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cells
+from cell0_rebuild.move import copies
 from cell0_rebuild.move import lookup
 from cell0_rebuild.move import reburial
-from cell0_rebuild.move import snapshot
 from cell0_rebuild import phases
 from cell0_rebuild import releases
 from cell0_rebuild import rpcapi
@@ -102,7 +102,7 @@ class _Plan:
     :param files: ``[path, content]`` of each file to inject.
     """
 
-    buried: snapshot.Buried
+    buried: copies.Buried
     instance: ty.Any
     spec: ty.Any
     image: images.Image
@@ -149,7 +149,7 @@ def _validate(
     :param read: the server as Nova has read it.
     :param spec: its RequestSpec, None if there is none.
     """
-    buried = snapshot.read(context, read.uuid, read)
+    buried = copies.read(context, read.uuid, read)
     _check_spec(spec, buried.instance)
     files = personality.to_inject(buried.instance, spec.kept)
     owners = owner.context_of(context, buried.instance)
@@ -158,7 +158,7 @@ def _validate(
         compute_api, context, buried.instance, buried.bdms, image_href,
         reimages, spec.kept.written)
     compute_api._check_image_arch(image=image.meta)
-    instance = snapshot.instance_to_build(buried.instance)
+    instance = copies.instance_to_build(buried.instance)
     request_changes.apply(
         compute_api, owner.key_context_of(context, buried.instance), instance,
         buried.bdms, image, changes)
@@ -168,7 +168,7 @@ def _validate(
         compute_api._checks_for_create_and_rebuild, oldest_compute,
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm())
-    bdms = snapshot.new_bdms(context, buried.bdms)
+    bdms = copies.new_bdms(context, buried.bdms)
     reimage_volume_id = None
     if image.overwrites:
         reimage_volume_id = volumes.give_image(

@@ -17,8 +17,8 @@ import typing as ty
 
 from nova.compute import instance_actions
 
+from cell0_rebuild.move import actions
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import history
 
 _rebuilt: contextvars.ContextVar[str | None] = contextvars.ContextVar(
     'cell0_rebuild_rebuilt', default=None)
@@ -43,6 +43,6 @@ def action_start(
             and _rebuilt.get() == instance_uuid):
         action_name = instance_actions.REBUILD
         # Does nothing in cell0 itself, where the history is.
-        history.copy(cells.targeted(context, cells.cell0(context)), context,
+        actions.copy(cells.targeted(context, cells.cell0(context)), context,
                      instance_uuid)
     return wrapped(context, instance_uuid, action_name, *args, **kwargs)

@@ -33,9 +33,9 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import copies
 from cell0_rebuild.move import ec2
 from cell0_rebuild.move import reburial
-from cell0_rebuild.move import snapshot
 from cell0_rebuild import phases
 from cell0_rebuild import statements
 
@@ -134,9 +134,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     context, [build_request], [request_spec], image,
                     admin_password, injected_files,
                     requested_networks=_networks(request_spec),
-                    block_device_mapping=snapshot.new_bdms(
+                    block_device_mapping=copies.new_bdms(
                         context, build_request.block_device_mappings),
-                    tags=snapshot.new_tags(build_request.tags, attempt.uuid))
+                    tags=copies.new_tags(build_request.tags, attempt.uuid))
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:

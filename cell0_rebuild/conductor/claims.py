@@ -19,10 +19,10 @@ import tenacity
 
 from cell0_rebuild.conductor import guards
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
-from cell0_rebuild.move import resources
 from cell0_rebuild.move import standing
 
 LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def release_leftovers(context: ty.Any, attempt: attempts.Attempt) -> None:
     :raises AllocationDeleteFailed: if Placement does not do it.
     """
     try:
-        resources.Resources(context).release(
+        allocations.Resources(context).release(
             attempt.uuid, guards.current(context, attempt, or_deleted=True))
     except exceptions.NoPlacement as error:
         raise exception.AllocationDeleteFailed(
@@ -78,7 +78,7 @@ def release_all(context: ty.Any, instance_uuid: str) -> None:
     Its owner may have it rebuilt already; those of a rebuild stay.
     """
     try:
-        resources.Resources(context).release(
+        allocations.Resources(context).release(
             instance_uuid, standing.at_rest(context, instance_uuid))
     except exceptions.NoPlacement as error:
         # The next attempt begins with it again.

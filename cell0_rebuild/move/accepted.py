@@ -13,7 +13,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import snapshot
+from cell0_rebuild.move import copies
 from cell0_rebuild.move import watched
 
 if ty.TYPE_CHECKING:
@@ -34,7 +34,7 @@ def keep_changes(
     except exception.BuildRequestNotFound:
         last = attempt.build_request.instance
     instance = objects.Instance.get_by_uuid(
-        cctxt, attempt.uuid, expected_attrs=snapshot.LOADED)
+        cctxt, attempt.uuid, expected_attrs=copies.LOADED)
     seen = attempt.last_state or watched.state(last)
     with watched.saved(cctxt, instance):
         if attempt.mark.accepted:
@@ -58,7 +58,7 @@ def keep_late(
         return
     with contextlib.suppress(exception.InstanceNotFound):
         instance = objects.Instance.get_by_uuid(
-            cctxt, instance_uuid, expected_attrs=snapshot.LOADED)
+            cctxt, instance_uuid, expected_attrs=copies.LOADED)
         with watched.saved(cctxt, instance):
             watched.update(instance, changed)
 

@@ -23,8 +23,8 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import lookup
-from cell0_rebuild.move import mark
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import statements
 
@@ -143,10 +143,10 @@ def is_waiting(
 
 def _mark_of(
     context: ty.Any, instance_uuid: str, generation: str
-) -> mark.Mark | None:
+) -> attempt_record.Mark | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).first()
-    return None if row is None else mark.of_generation(
+    return None if row is None else attempt_record.of_generation(
         _build_request(context, row).instance, generation)
 
 
@@ -209,7 +209,7 @@ def seize(
     if row is None:
         return None
     age, build_request = row.updated_at, _build_request(context, row)
-    found = mark.of(build_request.instance)
+    found = attempt_record.of(build_request.instance)
     if found is None:
         return None
     touched = found.touched(age, _touched(context, instance_uuid))
@@ -265,7 +265,8 @@ def into_cell(
 @statements.retried
 @api_db_api.context_manager.writer
 def end(
-    context: ty.Any, instance_uuid: str, generation: str, last: mark.Mark
+    context: ty.Any, instance_uuid: str, generation: str,
+    last: attempt_record.Mark
 ) -> ty.Any:
     """Delete the build request of an attempt.
 
@@ -444,7 +445,7 @@ class _Locked(ty.NamedTuple):
 
     row: ty.Any
     build_request: ty.Any
-    mark: mark.Mark
+    mark: attempt_record.Mark
 
 
 def _locked(
@@ -455,7 +456,7 @@ def _locked(
     if row is None:
         return None
     build_request = _build_request(context, row)
-    found = mark.of_generation(build_request.instance, generation)
+    found = attempt_record.of_generation(build_request.instance, generation)
     return None if found is None else _Locked(row, build_request, found)
 
 

@@ -25,14 +25,14 @@ from oslo_utils import uuidutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import accepted
+from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
+from cell0_rebuild.move import copies
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import history
-from cell0_rebuild.move import mark
-from cell0_rebuild.move import snapshot
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
@@ -58,7 +58,7 @@ class Attempt:
     """
 
     build_request: ty.Any
-    mark: mark.Mark
+    mark: attempt_record.Mark
     last_state: dict[str, ty.Any] | None = None
     in_cell: bool = False
     maybe_ended: bool = False
@@ -85,14 +85,14 @@ class Attempt:
 
 
 def exhume(
-    context: ty.Any, buried: snapshot.Buried, instance: ty.Any, bdms: ty.Any,
+    context: ty.Any, buried: copies.Buried, instance: ty.Any, bdms: ty.Any,
     spec: ty.Any, mapped_at: ty.Any, writes: str | None = None,
 ) -> str:
     """Move a buried server to a build request.
 
     :param context: of the request.
     :param buried: the server as it was read and validated.
-    :param instance: from :func:`snapshot.instance_to_build`, with the changes
+    :param instance: from :func:`copies.instance_to_build`, with the changes
         that the request makes.
     :param bdms: the block device mappings to build with.
     :param spec: the RequestSpec as it was read; what this rebuild changes of
@@ -103,7 +103,7 @@ def exhume(
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
     uuid, cell = buried.instance.uuid, cells.cell0(context)
-    attempt = mark.Mark(
+    attempt = attempt_record.Mark(
         uuidutils.generate_uuid(),
         changed=sorted(instance.obj_what_changed()),
         baseline=watched.state(
@@ -117,7 +117,7 @@ def exhume(
         return objects.BuildRequest(
             context, instance=instance, instance_uuid=uuid,
             project_id=instance.project_id, block_device_mappings=bdms,
-            tags=snapshot.new_tags(buried.instance.tags, uuid),
+            tags=copies.new_tags(buried.instance.tags, uuid),
             created_at=timeutils.normalize_time(buried.instance.created_at),
             updated_at=timeutils.utcnow())
 
@@ -145,7 +145,7 @@ def _text(moment: ty.Any) -> str | None:
         moment).isoformat()
 
 
-def as_before(found: mark.Mark) -> dict[str, ty.Any]:
+def as_before(found: attempt_record.Mark) -> dict[str, ty.Any]:
     """Return the columns of a mapping whose move is taken back."""
     moment = found.mapped_at
     return {'updated_at': None if moment is None else (
@@ -167,9 +167,9 @@ def begin(
         context, instance_uuid, generation, host, spec)
     if build_request is None:
         return None
-    found = mark.of(build_request.instance)
+    found = attempt_record.of(build_request.instance)
     assert found is not None
-    mark.take_off(build_request.instance)
+    attempt_record.take_off(build_request.instance)
     return Attempt(build_request, found)
 
 
@@ -217,7 +217,7 @@ def hand_over(
     """
     source = cells.targeted(context, cells.cell0(context))
     destination = cells.targeted(context, cell)
-    history.copy(source, destination, attempt.uuid)
+    actions.copy(source, destination, attempt.uuid)
     now = cell0_db.state(source, attempt.uuid)
     attempt.row_id = instance.id
     try:
@@ -281,7 +281,7 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
         is_there = is_in(context, attempt, cell)
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
-                built = snapshot.read(destination, attempt.uuid)
+                built = copies.read(destination, attempt.uuid)
                 watched.apply(destination, built.instance, built.bdms, late)
         return is_there
 

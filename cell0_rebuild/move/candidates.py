@@ -22,9 +22,9 @@ from oslo_log import log as logging
 import sqlalchemy as sa
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
-from cell0_rebuild.move import mark
 
 LOG = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def _build_requests(
         mapping, mapping.instance_uuid == model.instance_uuid,
     ).filter(
         sa.or_(model.updated_at < before, mapping.updated_at < before),
-        model.instance.like(f'%{mark.KEY}%')), model, last)
+        model.instance.like(f'%{attempt_record.KEY}%')), model, last)
 
 
 @main_db_api.pick_context_manager_reader

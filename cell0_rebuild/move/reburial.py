@@ -18,12 +18,12 @@ from nova import objects
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import accepted
+from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import history
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
@@ -119,7 +119,7 @@ def _record(
         record(cctxt)
         attempt.recorded = True
     # Not every caller is a conductor, which has named it at its start.
-    history.name_rebuild(cctxt, attempt.uuid)
+    actions.name_rebuild(cctxt, attempt.uuid)
 
 
 def _may_bury(

@@ -28,15 +28,15 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import allocations
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import candidates
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import mark
+from cell0_rebuild.move import copies
 from cell0_rebuild.move import reburial
-from cell0_rebuild.move import resources
-from cell0_rebuild.move import snapshot
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import stuck
 from cell0_rebuild.move import watched
@@ -90,7 +90,7 @@ class Recovery:
         """:param before: what was touched since is in progress."""
         self._before = before
         self._context = nova_context.get_admin_context()
-        self._resources = resources.Resources(self._context)
+        self._resources = allocations.Resources(self._context)
         self._search = candidates.Search(self._context, before)
         self._finder = stuck.Finder(
             self._context, before, self._resources.are_there)
@@ -225,9 +225,9 @@ class Recovery:
             return found, False
         # Whoever had it may have gone on until then, into a cell.
         found = self._finder.look(found.uuid) or found
-        the_mark = mark.of(build_request.instance)
+        the_mark = attempt_record.of(build_request.instance)
         assert the_mark is not None
-        mark.take_off(build_request.instance)
+        attempt_record.take_off(build_request.instance)
         return found, reburial.bury_again(
             context, attempts.Attempt(build_request, the_mark), found.cell,
             _recorder(found.uuid))
@@ -254,7 +254,7 @@ def _attempt(context: ty.Any, found: stuck.Stuck) -> attempts.Attempt:
         row_id, where = trace.row.id, trace.cell
     else:
         where = cells.cell0(context)
-    there = snapshot.read(cells.targeted(context, where), found.uuid)
+    there = copies.read(cells.targeted(context, where), found.uuid)
     the_mark = _kept_mark(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
     the_mark.accepted = the_mark.accepted and bool(found.traces)
@@ -265,9 +265,10 @@ def _attempt(context: ty.Any, found: stuck.Stuck) -> attempts.Attempt:
         the_mark, last_state=watched.state(there.instance), row_id=row_id)
 
 
-def _kept_mark(context: ty.Any, uuid: str) -> mark.Mark:
+def _kept_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
     kept = our_objects.kept_mark(context, uuid)
-    return mark.read(kept) if kept else mark.Mark('', [], {})
+    return attempt_record.read(
+        kept) if kept else attempt_record.Mark('', [], {})
 
 
 def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:

@@ -19,8 +19,8 @@ from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import mark
 from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def _reached(context: ty.Any, instance: ty.Any) -> list[ty.Any]:
 
 def _known(instance: ty.Any) -> list[str] | None:
     try:
-        found = mark.of(instance)
+        found = attempt_record.of(instance)
     except exceptions.Unreadable:
         return None
     return [] if found is None or found.taken_by is None else found.cells

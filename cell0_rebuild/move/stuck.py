@@ -47,10 +47,10 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
-from cell0_rebuild.move import mark
 from cell0_rebuild import objects as our_objects
 
 _Found = ty.TypeVar('_Found')
@@ -222,7 +222,7 @@ class Finder:
                 self._context, uuid)
         except exception.BuildRequestNotFound:
             return False
-        the_mark = mark.of(found.instance)
+        the_mark = attempt_record.of(found.instance)
         return the_mark is not None and timeutils.normalize_time(
             the_mark.touched(found.updated_at, place.touched)) < self._before
 

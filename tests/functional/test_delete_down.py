@@ -18,7 +18,7 @@ from oslo_utils import timeutils
 from cell0_rebuild.cmd import status
 from cell0_rebuild import kept
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import mark
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
@@ -170,7 +170,7 @@ class DeleteTest(DownTestCase):
         """Write fields of the mark as another version would."""
         build_request = objects.BuildRequest.get_by_instance_uuid(
             nova_context.get_admin_context(), self.server['id'])
-        found = mark.of(build_request.instance)
+        found = attempt_record.of(build_request.instance)
         dataclasses.replace(found, **values).put_on(build_request.instance)
         build_request.save()
 

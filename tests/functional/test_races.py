@@ -8,9 +8,9 @@ from nova import objects
 
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import mark
 from cell0_rebuild.move import reburial
 from cell0_rebuild import rpcapi
 from tests.functional import base
@@ -48,8 +48,8 @@ class RaceTestCase(base.FunctionalTestCase):
         context = nova_context.get_admin_context()
         build_request = objects.BuildRequest.get_by_instance_uuid(
             context, self.server['id'])
-        found = mark.of(build_request.instance)
-        mark.take_off(build_request.instance)
+        found = attempt_record.of(build_request.instance)
+        attempt_record.take_off(build_request.instance)
         reburial.bury_again(
             context, attempts.Attempt(build_request, found), None,
             self._record)
@@ -110,9 +110,10 @@ class DeleteTest(RaceTestCase):
     def test_deleted_by_an_api_without_the_package_it_stays_deleted(self):
         late = self.useFixture(HeldMessage())
         self.rebuild(self.server)
-        self.stub_out('cell0_rebuild.move.mark.of', lambda _: None)
+        self.stub_out('cell0_rebuild.move.attempt_record.of', lambda _: None)
         self._delete()
-        self.stub_out('cell0_rebuild.move.mark.of', mark.of)
+        self.stub_out(
+            'cell0_rebuild.move.attempt_record.of', attempt_record.of)
         late.deliver()
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])

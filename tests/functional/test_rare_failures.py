@@ -110,7 +110,7 @@ class PlacementTest(recovering.RecoverTestCase):
         self
     ):
         self._leave_allocations()
-        self.stub_out('cell0_rebuild.move.resources._PAUSE', 0)
+        self.stub_out('cell0_rebuild.move.allocations._PAUSE', 0)
         put = report.SchedulerReportClient.put_allocations
         self.stub_out(f'{_REPORT}.put_allocations', fail(
             exception.AllocationUpdateFailed(

@@ -15,7 +15,7 @@ from oslo_upgradecheck import upgradecheck
 from oslo_utils import timeutils
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild.move import mark
+from cell0_rebuild.move import attempt_record
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -157,9 +157,9 @@ class OlderVersionTest(AgeTestCase):
         build_request = objects.BuildRequest.get_by_instance_uuid(
             nova_context.get_admin_context(), self.server['id'])
         metadata = dict(build_request.instance.system_metadata)
-        stored = jsonutils.loads(metadata[mark.KEY])
+        stored = jsonutils.loads(metadata[attempt_record.KEY])
         self.assertTrue(stored.pop('aged'))
-        metadata[mark.KEY] = jsonutils.dumps(stored)
+        metadata[attempt_record.KEY] = jsonutils.dumps(stored)
         build_request.instance.system_metadata = metadata
         build_request.save()
         self.let_hours_pass()

@@ -14,9 +14,9 @@ import oslo_messaging as messaging
 from oslo_serialization import jsonutils
 
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import mark
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -228,16 +228,18 @@ class NewerVersionTest(test_races.RaceTestCase):
 
     def setUp(self):
         super().setUp()
-        put_on = mark.Mark.put_on
+        put_on = attempt_record.Mark.put_on
 
         def put_more_on(the_mark, instance):
             put_on(the_mark, instance)
-            fields = jsonutils.loads(instance.system_metadata[mark.KEY])
+            fields = jsonutils.loads(
+                instance.system_metadata[attempt_record.KEY])
             instance.system_metadata = dict(
                 instance.system_metadata,
-                **{mark.KEY: jsonutils.dumps({**fields, 'newer': 'unknown'})})
+                **{attempt_record.KEY: jsonutils.dumps({**fields,
+                                                        'newer': 'unknown'})})
         self.stub_out(
-            'cell0_rebuild.move.mark.Mark.put_on', put_more_on)
+            'cell0_rebuild.move.attempt_record.Mark.put_on', put_more_on)
 
     def test_an_older_conductor_refused_to_build_it(self):
         self.rebuild(self.server)

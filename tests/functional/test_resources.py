@@ -165,7 +165,7 @@ class AllocationsTest(StallTestCase):
 
     def test_a_delete_that_was_not_answered_is_asked_for_again(self):
         self.leave_allocations()
-        self.stub_out('cell0_rebuild.move.resources._PAUSE', 0)
+        self.stub_out('cell0_rebuild.move.allocations._PAUSE', 0)
         put, lost = report.SchedulerReportClient.put_allocations, []
 
         def lose(*args):

@@ -9,7 +9,7 @@ import hypothesis
 from nova.db.api import api as api_db_api
 from nova.db.api import models
 
-from cell0_rebuild.move import mark
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild import objects as ours
 from tests.functional import base
 from tests.functional import databases
@@ -147,8 +147,8 @@ class MeanwhileTest(recovering.RecoverTestCase):
                 instance_uuid=self.server['id']).one()
             instance = json.loads(row.instance)
             metadata = instance['nova_object.data']['system_metadata']
-            metadata[mark.KEY] = json.dumps(
-                {**json.loads(metadata[mark.KEY]), **entries})
+            metadata[attempt_record.KEY] = json.dumps(
+                {**json.loads(metadata[attempt_record.KEY]), **entries})
             row.instance = json.dumps(instance)
 
     def test_a_conductor_leaves_a_mark_that_it_cannot_read(self):

@@ -19,9 +19,9 @@ import sqlalchemy
 
 from cell0_rebuild import kept
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import mark
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as ours
 from tests.integration import meetings
@@ -77,7 +77,7 @@ class SpecTestCase(specs.TestCase):
         """Move the server to a build request."""
         instance = objects.Instance(
             uuid=self.uuid, project_id='fake', system_metadata={})
-        mark.Mark(GENERATION, [], {}).put_on(instance)
+        attempt_record.Mark(GENERATION, [], {}).put_on(instance)
         objects.InstanceMapping(
             self.context, instance_uuid=self.uuid, project_id='fake',
             user_id='fake').create()
@@ -151,7 +151,7 @@ class LostUpdatesTest(SpecTestCase):
         """Hand the server over; its last mark stays with what is kept."""
         ended = api_db.end(
             self.another_context(), self.uuid, GENERATION,
-            mark.Mark(GENERATION, ['display_name'], {}))
+            attempt_record.Mark(GENERATION, ['display_name'], {}))
         self.assertIsNotNone(ended)
 
     def assert_marked(self):

@@ -9,7 +9,7 @@ from nova import objects
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import mark
+from cell0_rebuild.move import attempt_record
 from tests.unit import stored_forms
 
 _DEFAULTS = {
@@ -24,36 +24,41 @@ class OnInstanceTest(testtools.TestCase):
         super().setUp()
         objects.register_all()
         self.instance = objects.Instance(system_metadata={'other': 'kept'})
-        self.mark = mark.Mark('generation', ['name'], {}, accepted=True)
+        self.mark = attempt_record.Mark(
+            'generation', ['name'], {}, accepted=True)
 
     def test_it_is_read_as_it_was_put_on(self):
         self.mark.put_on(self.instance)
-        self.assertEqual(self.mark, mark.of(self.instance))
+        self.assertEqual(self.mark, attempt_record.of(self.instance))
 
     def test_an_instance_without_one_has_none(self):
-        self.assertIsNone(mark.of(self.instance))
-        self.assertFalse(mark.is_on(self.instance))
+        self.assertIsNone(attempt_record.of(self.instance))
+        self.assertFalse(attempt_record.is_on(self.instance))
 
     def test_it_is_taken_off_alone(self):
         self.mark.put_on(self.instance)
-        mark.take_off(self.instance)
+        attempt_record.take_off(self.instance)
         self.assertEqual({'other': 'kept'}, self.instance.system_metadata)
 
     def test_it_is_that_of_its_generation_and_no_other(self):
         self.mark.put_on(self.instance)
         self.assertEqual(
-            self.mark, mark.of_generation(self.instance, 'generation'))
-        self.assertIsNone(mark.of_generation(self.instance, 'another'))
+            self.mark,
+            attempt_record.of_generation(self.instance, 'generation'))
+        self.assertIsNone(
+            attempt_record.of_generation(self.instance, 'another'))
 
     def test_text_that_is_no_json_is_unreadable(self):
-        self.instance.system_metadata = {mark.KEY: '{'}
-        self.assertRaises(exceptions.Unreadable, mark.of, self.instance)
+        self.instance.system_metadata = {attempt_record.KEY: '{'}
+        self.assertRaises(
+            exceptions.Unreadable, attempt_record.of, self.instance)
 
     def test_one_that_is_unreadable_is_there_but_of_no_generation(self):
-        self.instance.system_metadata = {mark.KEY: json.dumps(
+        self.instance.system_metadata = {attempt_record.KEY: json.dumps(
             stored_forms.marked(version='2.0'))}
-        self.assertTrue(mark.is_on(self.instance))
-        self.assertIsNone(mark.of_generation(self.instance, 'a generation'))
+        self.assertTrue(attempt_record.is_on(self.instance))
+        self.assertIsNone(
+            attempt_record.of_generation(self.instance, 'a generation'))
 
 
 @ddt.ddt
@@ -62,10 +67,10 @@ class ReadTest(testtools.TestCase):
     def assert_unreadable(self, values):
         """Check that it is refused and return the reason."""
         return self.assertRaises(
-            exceptions.Unreadable, mark.read, values).reason
+            exceptions.Unreadable, attempt_record.read, values).reason
 
     def test_what_was_stored_without_a_version_is_read(self):
-        found = dataclasses.asdict(mark.read(stored_forms.marked()))
+        found = dataclasses.asdict(attempt_record.read(stored_forms.marked()))
         self.assertEqual(stored_forms.marked(), {
             name: found[name] for name in stored_forms.marked()})
 
@@ -73,24 +78,25 @@ class ReadTest(testtools.TestCase):
         self.assertEqual(
             {**stored_forms.marked(), 'aged': False, 'cells': None,
              'version': '1.2'},
-            mark.read(stored_forms.marked()).to_primitive())
+            attempt_record.read(stored_forms.marked()).to_primitive())
 
     def test_every_entry_can_be_missing_but_one(self):
         self.assertEqual(
-            set(mark.Mark('', [], {}).to_primitive()),
+            set(attempt_record.Mark('', [], {}).to_primitive()),
             {*_DEFAULTS, 'generation', 'version'})
         self.assertEqual('it has no entry generation', self.assert_unreadable(
             stored_forms.without(stored_forms.marked(), 'generation')))
 
     @ddt.data(*_DEFAULTS)
     def test_an_entry_that_is_missing_has_its_default(self, name):
-        found = mark.read(stored_forms.without(stored_forms.marked(), name))
+        found = attempt_record.read(
+            stored_forms.without(stored_forms.marked(), name))
         self.assertEqual(_DEFAULTS[name], getattr(found, name))
 
     def test_what_a_newer_version_has_more_is_stored_again(self):
         values = stored_forms.marked(
             version='1.7', aged=True, cells=['a cell'], newer=['unknown'])
-        self.assertEqual(values, mark.read(values).to_primitive())
+        self.assertEqual(values, attempt_record.read(values).to_primitive())
 
     def test_a_newer_major_version_is_unreadable(self):
         self.assertIn('version 2.0', self.assert_unreadable(
@@ -107,7 +113,7 @@ class ReadTest(testtools.TestCase):
         found = set()
         for kind, value in stored_forms.OTHERS.items():
             try:
-                mark.read(stored_forms.marked(**{name: value}))
+                attempt_record.read(stored_forms.marked(**{name: value}))
                 found.add(kind)
             except exceptions.Unreadable:
                 pass
@@ -117,7 +123,7 @@ class ReadTest(testtools.TestCase):
     @stored_forms.settings(200)
     def test_nothing_that_is_stored_fails_otherwise(self, values):
         try:
-            found = mark.read(values)
+            found = attempt_record.read(values)
         except exceptions.Unreadable:
             return
-        self.assertEqual(found, mark.read(found.to_primitive()))
+        self.assertEqual(found, attempt_record.read(found.to_primitive()))
