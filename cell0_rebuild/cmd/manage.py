@@ -25,7 +25,7 @@ from cell0_rebuild.cmd import why
 from cell0_rebuild import releases
 
 if ty.TYPE_CHECKING:
-    from cell0_rebuild.move import recovery
+    from cell0_rebuild.move.recovery import mend
 
 AGE = 3600
 
@@ -92,12 +92,12 @@ def recover(options: ty.Any) -> int:
     """
     from oslo_utils import timeutils
 
-    from cell0_rebuild.move import recovery
-    run = recovery.Recovery(
+    from cell0_rebuild.move.recovery import mend
+    run = mend.Recovery(
         timeutils.utcnow() - datetime.timedelta(seconds=options.older_than))
     counts = {'found': 0, 'problems': 0}
 
-    def counted() -> collections.abc.Iterator[recovery.Result]:
+    def counted() -> collections.abc.Iterator[mend.Result]:
         for result in run.run(options.server, options.dry_run):
             counts['found'] += 1
             counts['problems'] += result.problem is not None
@@ -115,7 +115,7 @@ def recover(options: ty.Any) -> int:
 
 
 def show_table(
-    results: collections.abc.Iterator[recovery.Result], done: str
+    results: collections.abc.Iterator[mend.Result], done: str
 ) -> None:
     """Print results as tables, a new one every :data:`ROWS` rows.
 
@@ -143,7 +143,7 @@ def nothing(age: int) -> str:
 
 
 def show_json(
-    results: collections.abc.Iterator[recovery.Result], done: str
+    results: collections.abc.Iterator[mend.Result], done: str
 ) -> None:
     """Print results as a JSON list, each as soon as it is there."""
     separator = '['

@@ -93,9 +93,9 @@ class Checks(upgradecheck.UpgradeCommands):
         """Tell whether a crash has left servers behind."""
         from oslo_utils import timeutils
 
-        from cell0_rebuild.move import recovery
+        from cell0_rebuild.move.recovery import mend
         before = timeutils.utcnow() - datetime.timedelta(seconds=manage.AGE)
-        run = recovery.Recovery(before)
+        run = mend.Recovery(before)
         found = list(run.run(dry_run=True))
         unknown = sum(result.problem is not None for result in found)
         problems = []
@@ -113,8 +113,8 @@ class Checks(upgradecheck.UpgradeCommands):
         """Count the servers that can never be rebuilt."""
         from nova import context
 
-        from cell0_rebuild.move import candidates
-        count = candidates.count_unknown(context.get_admin_context())
+        from cell0_rebuild.move.recovery import search
+        count = search.count_unknown(context.get_admin_context())
         return upgradecheck.Result(
             upgradecheck.Code.SUCCESS,
             f'{count} buried servers cannot be rebuilt: they were buried by '

@@ -13,8 +13,8 @@ from nova import objects
 from oslo_upgradecheck import upgradecheck
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild.move import candidates
 from cell0_rebuild.move import cells
+from cell0_rebuild.move.recovery import search
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -200,8 +200,8 @@ class LeftAloneTest(recovering.RecoverTestCase):
         for server in servers:
             self.rebuild(server)
         self.useFixture(base.fixtures.MonkeyPatch(
-            'cell0_rebuild.move.candidates.PAGE', 1))
-        self.assertEqual(1, candidates.PAGE)
+            'cell0_rebuild.move.recovery.search.PAGE', 1))
+        self.assertEqual(1, search.PAGE)
         self.assertEqual({server['id'] for server in servers},
                          set(recovering.recover()[1]))
 

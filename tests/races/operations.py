@@ -20,7 +20,7 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from cell0_rebuild.conductor import endpoint
-from cell0_rebuild.move import recovery
+from cell0_rebuild.move.recovery import mend
 from cell0_rebuild import rpcapi
 from tests.faults.agent import crossings
 from tests.functional import base
@@ -241,7 +241,7 @@ class Operations:
             # What is happening just now counts as old.
             before = timeutils.utcnow() + datetime.timedelta(minutes=1)
             # Other problems are with rows that a delete has removed.
-            return any(found.problem == LEFT for found in recovery.Recovery(
+            return any(found.problem == LEFT for found in mend.Recovery(
                 before).run([server['id']]))
         return take_back
 

@@ -15,13 +15,13 @@ from oslo_config import cfg
 import testtools
 
 from cell0_rebuild.cmd import manage
-from cell0_rebuild.move import recovery
+from cell0_rebuild.move.recovery import mend
 
 UUID = '4e6f1e5c-7a0c-4b1e-9d51-8c36e7a0f2b9'
 
 RESULTS = [
-    recovery.Result('one', 'on its way', 'bury again'),
-    recovery.Result('two', 'built', 'finish', 'down'),
+    mend.Result('one', 'on its way', 'bury again'),
+    mend.Result('two', 'built', 'finish', 'down'),
 ]
 
 

@@ -2,7 +2,7 @@
 
 """Mend what a crash of nova-api, a conductor, the broker or a database left.
 
-See :mod:`stuck` for the states. A server that no compute has goes back to
+See :mod:`diagnosis` for the states. A server that no compute has goes back to
 cell0, one that a compute has is finished.
 
 It is safe beside rebuilds in progress. These refresh what their age is told
@@ -32,13 +32,13 @@ from cell0_rebuild.move import allocations
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import candidates
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import copies
 from cell0_rebuild.move import reburial
+from cell0_rebuild.move.recovery import diagnosis
+from cell0_rebuild.move.recovery import search
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import stuck
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import statements
@@ -48,15 +48,15 @@ LOG = logging.getLogger(__name__)
 EVENT = 'cell0_rebuild_recover'
 
 _ACTIONS = {
-    stuck.State.ON_ITS_WAY: 'bury again',
-    stuck.State.NOT_BUILT: 'bury again',
-    stuck.State.HIDDEN: 'bury again',
-    stuck.State.BUILT: 'finish',
-    stuck.State.DELETED: 'remove what is left',
-    stuck.State.LEFTOVERS: 'remove leftovers',
+    diagnosis.State.ON_ITS_WAY: 'bury again',
+    diagnosis.State.NOT_BUILT: 'bury again',
+    diagnosis.State.HIDDEN: 'bury again',
+    diagnosis.State.BUILT: 'finish',
+    diagnosis.State.DELETED: 'remove what is left',
+    diagnosis.State.LEFTOVERS: 'remove leftovers',
 }
 
-_HANDED_OVER = (stuck.State.NOT_BUILT, stuck.State.HIDDEN)
+_HANDED_OVER = (diagnosis.State.NOT_BUILT, diagnosis.State.HIDDEN)
 
 
 class RebuildInterrupted(exception.NovaException):  # type: ignore[misc]
@@ -91,8 +91,8 @@ class Recovery:
         self._before = before
         self._context = nova_context.get_admin_context()
         self._resources = allocations.Resources(self._context)
-        self._search = candidates.Search(self._context, before)
-        self._finder = stuck.Finder(
+        self._search = search.Search(self._context, before)
+        self._finder = diagnosis.Finder(
             self._context, before, self._resources.are_there)
 
     @property
@@ -143,8 +143,8 @@ class Recovery:
         return Result(uuid, state.value, _ACTIONS[state], problem)
 
     def _try_to_mend(
-        self, found: stuck.Stuck
-    ) -> tuple[stuck.State, str | None]:
+        self, found: diagnosis.Stuck
+    ) -> tuple[diagnosis.State, str | None]:
         """Return the state that it was in, and why it could not be mended."""
         try:
             with statements.hidden_values():
@@ -161,13 +161,13 @@ class Recovery:
             problem = exceptions.text(error)
         return found.state, problem
 
-    def _mend(self, found: stuck.Stuck) -> stuck.State:
+    def _mend(self, found: diagnosis.Stuck) -> diagnosis.State:
         """Mend a server and return the state that it was in."""
         # A request ID of its own, which tells its event.
         context, state = nova_context.get_admin_context(), found.state
-        if state is stuck.State.BUILT:
+        if state is diagnosis.State.BUILT:
             _finish(context, found)
-        elif state is stuck.State.DELETED:
+        elif state is diagnosis.State.DELETED:
             self._clear(context, found)
         else:
             try:
@@ -176,14 +176,14 @@ class Recovery:
                 if state not in _HANDED_OVER or not _finish_taken(
                         context, found):
                     raise
-                state = stuck.State.BUILT
+                state = diagnosis.State.BUILT
         return state
 
-    def _bury(self, context: ty.Any, found: stuck.Stuck) -> None:
-        on_its_way = found.state is stuck.State.ON_ITS_WAY
+    def _bury(self, context: ty.Any, found: diagnosis.Stuck) -> None:
+        on_its_way = found.state is diagnosis.State.ON_ITS_WAY
         if on_its_way:
             found, buried = self._bury_on_its_way(context, found)
-        elif found.state is stuck.State.LEFTOVERS:
+        elif found.state is diagnosis.State.LEFTOVERS:
             buried = True
         else:
             buried = _bury_handed_over(context, found, self._before)
@@ -197,7 +197,7 @@ class Recovery:
             # Its owner has deleted it, or another run has buried it.
             self._clear(context, found)
 
-    def _clear(self, context: ty.Any, found: stuck.Stuck) -> None:
+    def _clear(self, context: ty.Any, found: diagnosis.Stuck) -> None:
         for trace in found.traces:
             if not trace.row.is_on_host:
                 cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
@@ -214,8 +214,8 @@ class Recovery:
         attempts.erase(context, found.uuid)
 
     def _bury_on_its_way(
-        self, context: ty.Any, found: stuck.Stuck
-    ) -> tuple[stuck.Stuck, bool]:
+        self, context: ty.Any, found: diagnosis.Stuck
+    ) -> tuple[diagnosis.Stuck, bool]:
         for trace in found.traces:
             if trace.row.is_on_host:
                 raise cell_db.on_host()
@@ -234,10 +234,10 @@ class Recovery:
 
 
 def _bury_handed_over(
-    context: ty.Any, found: stuck.Stuck, before: datetime.datetime
+    context: ty.Any, found: diagnosis.Stuck, before: datetime.datetime
 ) -> bool:
     attempt = _attempt(context, found)
-    attempt.remapped = found.state is stuck.State.HIDDEN
+    attempt.remapped = found.state is diagnosis.State.HIDDEN
     cell = found.cell
     if attempt.remapped:
         attempt.left_cell = not found.traces
@@ -246,7 +246,7 @@ def _bury_handed_over(
         context, attempt, cell, _recorder(found.uuid), before)
 
 
-def _attempt(context: ty.Any, found: stuck.Stuck) -> attempts.Attempt:
+def _attempt(context: ty.Any, found: diagnosis.Stuck) -> attempts.Attempt:
     """Return the attempt as the conductor had it after the hand-over."""
     row_id = None
     if found.traces:
@@ -271,7 +271,7 @@ def _kept_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
         kept) if kept else attempt_record.Mark('', [], {})
 
 
-def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:
+def _finish_taken(context: ty.Any, found: diagnosis.Stuck) -> bool:
     """Finish what a compute has taken since it was looked at."""
     for trace in found.traces:
         row = cell_db.find(context, found.uuid, trace.cell)
@@ -281,7 +281,7 @@ def _finish_taken(context: ty.Any, found: stuck.Stuck) -> bool:
     return False
 
 
-def _finish(context: ty.Any, found: stuck.Stuck) -> bool:
+def _finish(context: ty.Any, found: diagnosis.Stuck) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
     the_mark = _kept_mark(context, found.uuid)
@@ -293,7 +293,7 @@ def _finish(context: ty.Any, found: stuck.Stuck) -> bool:
         last_state={}, row_id=row_id), found.cell)
 
 
-def _remove_traces(context: ty.Any, found: stuck.Stuck) -> None:
+def _remove_traces(context: ty.Any, found: diagnosis.Stuck) -> None:
     """Remove the rows in real cells that no compute has."""
     for trace in found.traces:
         cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
