@@ -184,8 +184,8 @@ def check_microversion(conf: cfg.ConfigOpts) -> None:
 
     :raises PatchMismatch: if this Nova does not have the microversion.
     """
-    from cell0_rebuild import exceptions
     from cell0_rebuild.api import numbers
+    from cell0_rebuild import exceptions
     wanted = conf.cell0_rebuild.api_microversion
     if wanted is not None and not numbers.is_stock(wanted):
         lowest, highest = numbers.stock_range()
@@ -227,13 +227,13 @@ def load_all() -> patching.PatchSet:
 
     :raises PatchMismatch: if an extension cannot be loaded.
     """
-    from cell0_rebuild import internals
+    from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
     extensions = load(sorted({
         name for names in EXTENSIONS.values() for name in names}))
     return patching.PatchSet([
         *extensions.changes, *map(patching.Reliance, (
-            *internals.RECOVERY, *internals.PROBES))])
+            *nova_internals.RECOVERY, *nova_internals.PROBES))])
 
 
 def _when_logging(say: ty.Callable[[], None]) -> None:

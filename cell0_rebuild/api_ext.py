@@ -8,27 +8,28 @@ they patch has been imported.
 
 from __future__ import annotations
 
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from cell0_rebuild import patching
 
 _WRAPPERS = 'cell0_rebuild.api'
 
 PATCHES = (
     patching.Patch(
-        internals.SET_API_VERSION,
+        nova_internals.SET_API_VERSION,
         f'{_WRAPPERS}.microversion:set_api_version_request'),
     patching.ItemPatch(
-        internals.VERSIONS, f'{_WRAPPERS}.numbers:added'),
+        nova_internals.VERSIONS, f'{_WRAPPERS}.numbers:added'),
     patching.Patch(
-        internals.REBUILD_ACTION, f'{_WRAPPERS}.microversion:rebuild_action'),
-    patching.Patch(internals.REBUILD, f'{_WRAPPERS}.rebuild:rebuild'),
-    patching.Patch(internals.DELETE, f'{_WRAPPERS}.delete:delete'),
+        nova_internals.REBUILD_ACTION,
+        f'{_WRAPPERS}.microversion:rebuild_action'),
+    patching.Patch(nova_internals.REBUILD, f'{_WRAPPERS}.rebuild:rebuild'),
+    patching.Patch(nova_internals.DELETE, f'{_WRAPPERS}.delete:delete'),
     patching.Patch(
-        internals.DELETE_WHILE_BOOTING,
+        nova_internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),
     patching.Patch(
-        internals.GET_INSTANCES, f'{_WRAPPERS}.events:get_instances'),
+        nova_internals.GET_INSTANCES, f'{_WRAPPERS}.events:get_instances'),
     *(patching.Reliance(target) for target in (
-        *internals.CHECKS, *internals.DEMANDS, *internals.MOVES,
-        *internals.REIMAGE)),
+        *nova_internals.CHECKS, *nova_internals.DEMANDS, *nova_internals.MOVES,
+        *nova_internals.REIMAGE)),
 )

@@ -8,24 +8,26 @@ they patch has been imported.
 
 from __future__ import annotations
 
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from cell0_rebuild import patching
 
 _WRAPPERS = 'cell0_rebuild.conductor'
 
 PATCHES = (
-    patching.Patch(internals.SERVICE_START, f'{_WRAPPERS}.server:start'),
-    patching.Patch(internals.SERVICE_STOP, f'{_WRAPPERS}.server:stop'),
+    patching.Patch(nova_internals.SERVICE_START, f'{_WRAPPERS}.server:start'),
+    patching.Patch(nova_internals.SERVICE_STOP, f'{_WRAPPERS}.server:stop'),
     patching.Patch(
-        internals.SCHEDULE_AND_BUILD,
+        nova_internals.SCHEDULE_AND_BUILD,
         f'{_WRAPPERS}.burial:schedule_and_build_instances'),
     patching.Patch(
-        internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
+        nova_internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
     patching.Patch(
-        internals.ACTION_START, f'{_WRAPPERS}.actions:action_start'),
+        nova_internals.ACTION_START, f'{_WRAPPERS}.actions:action_start'),
     patching.Patch(
-        internals.MAPPING_DESTROY, f'{_WRAPPERS}.mappings:destroy'),
+        nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.mappings:destroy'),
     *(patching.Reliance(target) for target in (
-        internals.DELETION, *internals.BUILD_STEPS, *internals.MOVES,
-        *internals.CLAIMS, *internals.LEFTOVERS, *internals.REIMAGE)),
+        nova_internals.DELETION, *nova_internals.BUILD_STEPS,
+        *nova_internals.MOVES,
+        *nova_internals.CLAIMS, *nova_internals.LEFTOVERS,
+        *nova_internals.REIMAGE)),
 )

@@ -22,9 +22,9 @@ from nova.objects import request_spec
 from oslo_serialization import jsonutils
 from sqlalchemy import orm
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild import kept as kept_form
-from cell0_rebuild import statements
 
 SECTION = 'cell0_rebuild'
 
@@ -77,7 +77,7 @@ class RequestSpec(request_spec.RequestSpec):
             updates and self.blob) else updates
 
     @staticmethod
-    @statements.retried
+    @db_errors.retried
     @api_db_api.context_manager.writer
     def _save_in_db(
         context: ty.Any, instance_uuid: str, updates: dict[str, ty.Any]
@@ -104,7 +104,7 @@ class RequestSpec(request_spec.RequestSpec):
         return db_spec
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def keep(
     context: ty.Any, kept: collections.abc.Mapping[str, kept_form.Kept]
@@ -119,7 +119,7 @@ def keep(
         db_spec.save(context.session)
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     """Store more with what is kept of a server.
@@ -161,7 +161,7 @@ def _stored(context: ty.Any, instance_uuid: str) -> ty.Any:
     return None if blob is None else _section(blob)
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def forget(context: ty.Any, instance_uuid: str) -> None:
     """Remove what is kept of a server; a server without it is left alone."""

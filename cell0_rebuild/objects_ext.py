@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as ty
 
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 
 
 class Registration:
@@ -26,7 +26,7 @@ class Registration:
         return f'{self.module}:RequestSpec (registered class)'
 
     def problem(self) -> str | None:
-        for target in internals.REQUEST_SPEC:
+        for target in nova_internals.REQUEST_SPEC:
             if (problem := target.problem()) is not None:
                 return problem
         return None

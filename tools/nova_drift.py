@@ -19,7 +19,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild import patching
 from cell0_rebuild import signatures
 
-# What cell0_rebuild/releases.py asks Nova for and does without in releases
+# What cell0_rebuild/nova_compat.py asks Nova for and does without in releases
 # that do not have it.
 ASKED_FOR = (
     patching.Target(

@@ -12,7 +12,7 @@ from nova.virt import hardware
 
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import refusals
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 
 _DEPLOYMENT = 'deployment'
 
@@ -53,7 +53,7 @@ def check_vtpm(
         return
     wanted = hardware.get_vtpm_constraint(
         instance.flavor, objects.ImageMeta.from_dict(image.meta))
-    security = releases.tpm_secret_security(instance.flavor)
+    security = nova_compat.tpm_secret_security(instance.flavor)
     if wanted is None or security == _DEPLOYMENT:
         return
     refusals.conflict(

@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_limit import exception as limit_exceptions
 import webob.exc
 
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 
 
 def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
@@ -28,7 +28,7 @@ def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
     """
     try:
         if limit_utils.use_unified_limits():
-            releases.enforce_unified_limits(
+            nova_compat.enforce_unified_limits(
                 context, instance.project_id, request_spec)
         else:
             _check_counts(context, instance)

@@ -30,6 +30,7 @@ from cell0_rebuild.api import refusals
 from cell0_rebuild.api import request
 from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
@@ -37,10 +38,9 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import copies
 from cell0_rebuild.move import lookup
 from cell0_rebuild.move import reburial
+from cell0_rebuild import nova_compat
 from cell0_rebuild import phases
-from cell0_rebuild import releases
 from cell0_rebuild import rpcapi
-from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def rebuild(
     """Wrap ``API.rebuild``."""
     gate = microversion.gate()
     if gate.is_open and (found := _buried(context, instance)) is not None:
-        with statements.hidden_values():
+        with db_errors.hidden_values():
             _exhume(compute_api, context, instance, found,
                     None if gate.keeps_image else image_href, *args, **kwargs)
         return
@@ -164,7 +164,7 @@ def _validate(
         buried.bdms, image, changes)
     oldest_compute = objects.service.get_minimum_version_all_cells(
         context, ['nova-compute'])
-    releases.with_oldest_compute(
+    nova_compat.with_oldest_compute(
         compute_api._checks_for_create_and_rebuild, oldest_compute,
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm())

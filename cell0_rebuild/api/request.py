@@ -20,7 +20,7 @@ from nova.pci import request as pci_request
 from nova.virt import hardware
 
 from cell0_rebuild.api import image as images
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 
 # Fields that a create sends with the RequestSpec and Nova does not store.
 _NOT_STORED = ('requested_resources', 'request_level_params',
@@ -106,7 +106,7 @@ def _check_computes(
         of a create raise.
     """
     networks = spec.kept.requested_networks
-    releases.with_oldest_compute(
+    nova_compat.with_oldest_compute(
         compute_api._check_support_vnic_accelerator, oldest, context,
         networks)
     compute_api._check_support_vnic_remote_managed(context, networks)
@@ -116,7 +116,7 @@ def _check_computes(
             and compute_api.network_api
             .has_extended_resource_request_extension(context)):
         raise exception.ExtendedResourceRequestOldCompute()
-    releases.with_oldest_compute(
+    nova_compat.with_oldest_compute(
         compute_api._check_compute_service_for_mixed_instance, oldest,
         spec.numa_topology)
 
@@ -130,4 +130,4 @@ def _renew_groups(
             cyborg.get_device_profile_request_groups(context, profile))
     if spec.kept:
         spec.requested_destination = spec.kept.requested_destination
-    releases.add_pci_request_groups(spec)
+    nova_compat.add_pci_request_groups(spec)

@@ -22,7 +22,7 @@ from oslo_config import cfg
 import prettytable
 
 from cell0_rebuild.cmd import why
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 
 if ty.TYPE_CHECKING:
     from cell0_rebuild.move.recovery import mend
@@ -75,9 +75,10 @@ def add_parsers(subparsers: ty.Any) -> None:
     parser.add_argument(
         '--format', choices=('table', 'json'), default='table',
         help='How to show it. Default: %(default)s.')
-    parser.set_defaults(run=recover, internals=lambda internals: (
-        internals.DELETION, *internals.MOVES, *internals.LEFTOVERS,
-        *internals.RECOVERY))
+    parser.set_defaults(run=recover, internals=lambda nova_internals: (
+        nova_internals.DELETION, *nova_internals.MOVES,
+        *nova_internals.LEFTOVERS,
+        *nova_internals.RECOVERY))
     why.add_parser(subparsers)
 
 
@@ -158,7 +159,7 @@ def show_json(
 
 def main() -> int:
     """Parse the command line and run the command."""
-    releases.set_up_concurrency()
+    nova_compat.set_up_concurrency()
     try:
         _configure(sys.argv)
         return int(cfg.CONF.command.run(cfg.CONF.command))
@@ -176,7 +177,7 @@ def _configure(argv: list[str]) -> None:
 
     from cell0_rebuild import activation
     from cell0_rebuild import conf as options
-    from cell0_rebuild import internals
+    from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
     cfg.CONF.register_cli_opt(COMMAND)
     config.parse_args(argv, init_rpc=False)
@@ -194,7 +195,7 @@ def _configure(argv: list[str]) -> None:
     activation.load(('objects',)).install_now()
     patching.PatchSet(
         patching.Reliance(target)
-        for target in cfg.CONF.command.internals(internals)).check()
+        for target in cfg.CONF.command.internals(nova_internals)).check()
 
 
 def _debug_only_if_asked(argv: list[str]) -> None:

@@ -19,7 +19,7 @@ from oslo_upgradecheck import upgradecheck
 from cell0_rebuild import activation
 from cell0_rebuild.cmd import manage
 from cell0_rebuild import exceptions
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 
 
 def _warning_of_databases(
@@ -177,7 +177,7 @@ class Commands(Checks):
 
 def main() -> int:
     """Parse the command line and run the checks."""
-    releases.set_up_concurrency()
+    nova_compat.set_up_concurrency()
     from nova import config
     import nova.conf  # noqa: F401  registers the options of Nova
     from oslo_log import log

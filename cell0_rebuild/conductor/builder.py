@@ -29,6 +29,7 @@ from cell0_rebuild.conductor import guards
 from cell0_rebuild.conductor import mappings
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import slots
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
@@ -37,7 +38,6 @@ from cell0_rebuild.move import copies
 from cell0_rebuild.move import ec2
 from cell0_rebuild.move import reburial
 from cell0_rebuild import phases
-from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:
-            statements.without_values(error)
+            db_errors.without_values(error)
             LOG.exception('The rebuild failed.', instance_uuid=attempt.uuid)
             if not self._over:
                 self._bury_again(context, error, request_spec)
@@ -276,7 +276,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def _bury_again(
         self, context: ty.Any, exc: Exception, request_spec: ty.Any
     ) -> None:
-        statements.without_values(exc)
+        db_errors.without_values(exc)
         if not self._attempt.handed_over:
             self._check_current(context)
 

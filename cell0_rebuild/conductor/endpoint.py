@@ -15,10 +15,10 @@ import oslo_messaging as messaging
 from cell0_rebuild.conductor import builder
 from cell0_rebuild.conductor import guards
 from cell0_rebuild.conductor import reimage
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild import rpcapi
-from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class RebuildEndpoint:
         return True
 
     @messaging.expected_exceptions(exception.InvalidVolume)
-    @statements.hidden_values()
+    @db_errors.hidden_values()
     def rebuild_instance_in_cell0(
         self, context: ty.Any, instance_uuid: str, generation: str,
         request_spec: ty.Any, image: dict[str, ty.Any],
@@ -100,7 +100,7 @@ class RebuildEndpoint:
         LOG.info('Rebuilding the server that was buried in cell0.',
                  instance_uuid=attempt.uuid)
         try:
-            with statements.hidden_values():
+            with db_errors.hidden_values():
                 self._builder.build(context, attempt, *args)
         except Exception:
             LOG.exception('The rebuild ended halfway.',

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 from cell0_rebuild import rpcapi
 
 LOG = logging.getLogger(__name__)
@@ -76,6 +76,6 @@ def stop(
 
 
 def _executor(size: int) -> ty.Any:
-    if releases.runs_with_threads():
+    if nova_compat.runs_with_threads():
         return futurist.ThreadPoolExecutor(max_workers=size)
     return futurist.GreenThreadPoolExecutor(max_workers=size)

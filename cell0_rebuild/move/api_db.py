@@ -22,11 +22,11 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild import statements
 
 
 def to_build_request(
@@ -48,7 +48,7 @@ def to_build_request(
         raise exceptions.LostRace(instance_uuid) from error
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def _to_build_request(
     context: ty.Any, instance_uuid: str, cell0_id: int,
@@ -81,8 +81,8 @@ def take(
                  f'{host} {uuidutils.generate_uuid()}', spec)
 
 
-@statements.patiently
-@statements.retried
+@db_errors.patiently
+@db_errors.retried
 @api_db_api.context_manager.writer
 def _take(
     context: ty.Any, instance_uuid: str, generation: str, taker: str,
@@ -100,7 +100,7 @@ def _take(
     return locked.build_request
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Note that the request is answered while somebody has the attempt.
@@ -150,8 +150,8 @@ def _mark_of(
         _build_request(context, row).instance, generation)
 
 
-@statements.patiently
-@statements.retried
+@db_errors.patiently
+@db_errors.retried
 @api_db_api.context_manager.writer
 def accept(
     context: ty.Any, instance_uuid: str, generation: str, spec: ty.Any
@@ -193,7 +193,7 @@ def _save_changes(context: ty.Any, spec: ty.Any) -> None:
     stored.save()
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def seize(
     context: ty.Any, instance_uuid: str, before: datetime.datetime, who: str
@@ -225,7 +225,7 @@ def seize(
     return build_request
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def refresh(
     context: ty.Any, instance_uuid: str, generation: str,
@@ -248,7 +248,7 @@ def refresh(
     return True
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def into_cell(
     context: ty.Any, instance_uuid: str, generation: str, cell_id: int
@@ -262,7 +262,7 @@ def into_cell(
     return _set_cell(context, instance_uuid, None, cell_id)
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def end(
     context: ty.Any, instance_uuid: str, generation: str,
@@ -283,7 +283,7 @@ def end(
     return locked.build_request
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def to_cell0(
     context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
@@ -309,7 +309,7 @@ def to_cell0(
             context, instance_uuid, cell_id, cell0_id))
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def remap(
     context: ty.Any, instance_uuid: str, old: int | None, new: int | None,
@@ -336,7 +336,7 @@ def touch(context: ty.Any, instance_uuid: str, cell_id: int) -> None:
     _touch(context, instance_uuid, cell_id)
 
 
-@statements.retried
+@db_errors.retried
 @api_db_api.context_manager.writer
 def erase(context: ty.Any, instance_uuid: str) -> None:
     """Delete what there is of a server that its owner deleted on its way.

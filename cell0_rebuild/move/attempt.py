@@ -23,6 +23,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import accepted
 from cell0_rebuild.move import actions
@@ -36,7 +37,6 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild import statements
 
 
 @dataclasses.dataclass
@@ -173,7 +173,7 @@ def begin(
     return Attempt(build_request, found)
 
 
-@statements.patiently
+@db_errors.patiently
 def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Tell whether somebody has the attempt, and have him record its end."""
     return bool(api_db.answer(context, instance_uuid, generation)) or not (

@@ -21,9 +21,9 @@ from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import watched
-from cell0_rebuild import statements
 
 
 class MaybeHidden(db_exc.DBError):  # type: ignore[misc]
@@ -40,7 +40,7 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
     """
     updated = False
 
-    @statements.retried
+    @db_errors.retried
     @main_db_api.pick_context_manager_writer
     def hide_it(context: ty.Any) -> bool:
         nonlocal updated
@@ -69,7 +69,7 @@ def _show_after_all(context: ty.Any, instance_uuid: str) -> None:
         raise MaybeHidden() from error
 
 
-@statements.retried
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
 def show(context: ty.Any, instance_uuid: str) -> None:
     """Show the row again, if it is still there."""
@@ -83,7 +83,7 @@ def _hidden(value: bool) -> dict[str, ty.Any]:
     return {'hidden': value, 'updated_at': models.Instance.updated_at}
 
 
-@statements.retried
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
 def remove(
     context: ty.Any, instance_uuid: str,
@@ -99,7 +99,7 @@ def remove(
         _remove(context, instance_uuid)
 
 
-@statements.retried
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
 def is_there(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether there is a row, also one that the owner deleted.
@@ -171,7 +171,7 @@ def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
     return False
 
 
-@statements.retried
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
 def close(
     context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],

@@ -13,7 +13,7 @@ from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from oslo_db import exception as db_exc
 
-from cell0_rebuild import statements
+from cell0_rebuild import db_errors
 
 
 @contextlib.contextmanager
@@ -36,8 +36,8 @@ def held(
         transaction.__exit__(None, None, None)
 
 
-@statements.patiently
-@statements.retried
+@db_errors.patiently
+@db_errors.retried
 def _begun(context: ty.Any, instance_uuid: str) -> contextlib.ExitStack:
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_db_api.context_manager.writer.using(context))

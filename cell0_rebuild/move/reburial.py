@@ -16,6 +16,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import accepted
 from cell0_rebuild.move import actions
@@ -27,7 +28,6 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild import statements
 
 
 def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
@@ -40,7 +40,7 @@ def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     if attempt is None:
         attempts.clear(context, instance_uuid)
         return False
-    statements.patiently(bury_again)(context, attempt)
+    db_errors.patiently(bury_again)(context, attempt)
     return True
 
 

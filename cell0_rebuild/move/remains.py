@@ -17,11 +17,11 @@ from nova import objects
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
-from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def left_to_others(instance_uuid: str) -> collections.abc.Iterator[None]:
 
 def tell(instance_uuid: str, error: Exception) -> None:
     """Tell of what is left of a deleted server."""
-    statements.without_values(error)
+    db_errors.without_values(error)
     LOG.warning('The server is deleted, and a database does not answer. What '
                 'is there of it is left to its nova-conductor, or to '
                 '"cell0-rebuild-manage recover": %s', error,

@@ -18,7 +18,7 @@ from nova.db.main import models
 from nova import exception
 from nova import objects
 
-from cell0_rebuild import statements
+from cell0_rebuild import db_errors
 
 # All that Nova's PUT can change of an instance, and what a lock does.
 FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
@@ -107,7 +107,7 @@ def saved(context: ty.Any, instance: ty.Any) -> ty.Iterator[None]:
             instance.save()
 
 
-@statements.retried
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _save_metadata(
     context: ty.Any, instance_uuid: str, removed: list[str],

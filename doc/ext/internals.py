@@ -15,7 +15,7 @@ from sphinx import application
 from sphinx.util import docutils
 
 from cell0_rebuild import activation
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from cell0_rebuild import objects_ext
 from cell0_rebuild import patching
 
@@ -39,8 +39,9 @@ def lines() -> collections.abc.Iterator[str]:
     yield from _section(
         '``cell0-rebuild-manage``: called',
         [_row(target) for group in (
-            internals.MOVES, internals.LEFTOVERS, internals.RECOVERY,
-            internals.DEMANDS, internals.PROBES)
+            nova_internals.MOVES, nova_internals.LEFTOVERS,
+            nova_internals.RECOVERY,
+            nova_internals.DEMANDS, nova_internals.PROBES)
          for target in group])
 
 
@@ -66,7 +67,7 @@ def _changed(change: ty.Any) -> collections.abc.Iterator[list[str]]:
 
 def _relied_on(change: ty.Any) -> collections.abc.Iterator[list[str]]:
     if isinstance(change, objects_ext.Registration):
-        yield from map(_row, internals.REQUEST_SPEC)
+        yield from map(_row, nova_internals.REQUEST_SPEC)
     elif type(change) is patching.Reliance:
         yield _row(change.target)
 
@@ -87,11 +88,11 @@ class NovaInternals(docutils.SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         text = statemachine.StringList(
-            list(lines()), source=internals.__file__)
+            list(lines()), source=nova_internals.__file__)
         section = nodes.section()
         section.document = self.state.document
         self.state.nested_parse(text, self.content_offset, section, True)
-        self.env.note_dependency(internals.__file__)
+        self.env.note_dependency(nova_internals.__file__)
         return section.children
 
 

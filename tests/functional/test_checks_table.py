@@ -19,7 +19,7 @@ from nova import exception
 from nova.tests.functional.api import client as api_client
 import webob.exc
 
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from tests.functional import base
 from tests.functional import checks_table
 from tests.functional import creating
@@ -38,7 +38,7 @@ class TableTest(unittest.TestCase):
         # What the rebuild calls, too, may check what it will.
         self.made = creating.steps(
             {target.name for target in (
-                *internals.CHECKS, *internals.DEMANDS)})
+                *nova_internals.CHECKS, *nova_internals.DEMANDS)})
 
     def test_whatever_a_create_checks_has_a_row(self):
         self.assertEqual(set(), self.made - checks_table.names())

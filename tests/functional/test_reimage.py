@@ -11,8 +11,8 @@ from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.conductor import endpoint
+from cell0_rebuild import db_errors
 from cell0_rebuild.move import api_db
-from cell0_rebuild import statements
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import databases
@@ -203,7 +203,7 @@ class FailureTest(ReimageTestCase):
                 raise answers.pop()
             return accept(*args)
         self.stub_out('cell0_rebuild.move.api_db.accept',
-                      statements.patiently(be_away_once))
+                      db_errors.patiently(be_away_once))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)
         self.assertEqual([], answers)

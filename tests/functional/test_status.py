@@ -15,7 +15,7 @@ import testtools
 
 from cell0_rebuild.cmd import status
 from cell0_rebuild import conf
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from cell0_rebuild import objects
 from tests.functional import base
 from tests.functional import recovering
@@ -60,12 +60,12 @@ class NovaTest(Checking, testtools.TestCase):
 
     def test_another_signature_is_a_failure(self):
         self.check_changed(
-            internals.DELETE_WHILE_BOOTING,
+            nova_internals.DELETE_WHILE_BOOTING,
             'nova.compute.api:API._delete_while_booting')
 
     def test_another_signature_of_what_recover_needs_is_a_failure(self):
         self.check_changed(
-            internals.RECOVERY[0],
+            nova_internals.RECOVERY[0],
             'nova.compute.utils:add_instance_fault_from_exc')
 
     def test_another_nova_is_a_failure(self):

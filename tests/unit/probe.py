@@ -20,10 +20,10 @@ import sys
 
 def targets():
     """Return all targets."""
-    from cell0_rebuild import internals
+    from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
     found = []
-    for value in vars(internals).values():
+    for value in vars(nova_internals).values():
         found += value if isinstance(value, tuple) else [value]
     return [value for value in found if isinstance(value, patching.Target)]
 

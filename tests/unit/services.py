@@ -28,8 +28,8 @@ ENABLED = {
 
 # Loaded by any Python program before its own code.
 DECEPTION = '''
-from cell0_rebuild import internals
-object.__setattr__(internals.{name}, 'signature', 'another')
+from cell0_rebuild import nova_internals
+object.__setattr__(nova_internals.{name}, 'signature', 'another')
 '''
 
 # What Placement tells of itself.
@@ -114,7 +114,7 @@ class Nova(fixtures.Fixture):
     def deceive(self, name):
         """Make a target look as if this Nova had another signature.
 
-        :param name: of the target in cell0_rebuild.internals.
+        :param name: of the target in cell0_rebuild.nova_internals.
         """
         (self.folder / 'sitecustomize.py').write_text(
             DECEPTION.format(name=name))

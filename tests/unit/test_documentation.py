@@ -10,7 +10,7 @@ import ddt
 import fixtures
 import testtools
 
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from cell0_rebuild import patching
 from tests.unit import messages
 
@@ -56,7 +56,7 @@ class InternalsTest(testtools.TestCase):
 
     def test_every_target_is_listed_with_its_reason(self):
         text = '\n'.join([*self.lines(), ''])
-        for value in vars(internals).values():
+        for value in vars(nova_internals).values():
             for target in value if isinstance(value, tuple) else (value,):
                 if isinstance(target, patching.Target):
                     self.assertRegex(

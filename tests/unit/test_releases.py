@@ -5,7 +5,7 @@
 import testtools
 
 from cell0_rebuild.api import numbers
-from cell0_rebuild import releases
+from cell0_rebuild import nova_compat
 from tests import releases as expected
 
 
@@ -17,7 +17,7 @@ class OldestComputeTest(testtools.TestCase):
         def check(context, networks, min_comp_ver):
             seen.append((context, networks, min_comp_ver))
 
-        releases.with_oldest_compute(check, 61, 'a context', 'networks')
+        nova_compat.with_oldest_compute(check, 61, 'a context', 'networks')
         self.assertEqual([('a context', 'networks', 61)], seen)
 
     def test_a_check_that_looks_it_up_is_not_told(self):
@@ -26,7 +26,7 @@ class OldestComputeTest(testtools.TestCase):
         def check(context, networks):
             seen.append((context, networks))
 
-        releases.with_oldest_compute(check, 61, 'a context', 'networks')
+        nova_compat.with_oldest_compute(check, 61, 'a context', 'networks')
         self.assertEqual([('a context', 'networks')], seen)
 
 

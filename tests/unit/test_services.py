@@ -5,7 +5,7 @@
 import ddt
 import testtools
 
-from cell0_rebuild import internals
+from cell0_rebuild import nova_internals
 from tests import releases
 from tests.unit import services
 
@@ -13,13 +13,14 @@ OURS = ['cell0_rebuild.objects'] * 2
 NOVAS = ['nova.objects.request_spec'] * 2
 
 IN_API = sorted(map(str, (
-    internals.SET_API_VERSION, internals.REBUILD_ACTION, internals.REBUILD,
-    internals.DELETE, internals.DELETE_WHILE_BOOTING,
-    internals.GET_INSTANCES)))
+    nova_internals.SET_API_VERSION, nova_internals.REBUILD_ACTION,
+    nova_internals.REBUILD,
+    nova_internals.DELETE, nova_internals.DELETE_WHILE_BOOTING,
+    nova_internals.GET_INSTANCES)))
 IN_CONDUCTOR = sorted(map(str, (
-    internals.SERVICE_START, internals.SERVICE_STOP,
-    internals.SCHEDULE_AND_BUILD, internals.BURY_IN_CELL0,
-    internals.ACTION_START, internals.MAPPING_DESTROY)))
+    nova_internals.SERVICE_START, nova_internals.SERVICE_STOP,
+    nova_internals.SCHEDULE_AND_BUILD, nova_internals.BURY_IN_CELL0,
+    nova_internals.ACTION_START, nova_internals.MAPPING_DESTROY)))
 
 # How Nova is told which concurrency to use. It looks at its configuration
 # early, before it is ready for more, unless the environment says it.
@@ -170,7 +171,7 @@ class MismatchTest(_TestCase):
     def deceive(self, name):
         """Make a target mismatch, and return what is said about it."""
         self.nova.deceive(name)
-        target = getattr(internals, name)
+        target = getattr(nova_internals, name)
         return (f'{target} has the signature ({target.signature}) where '
                 f'(another) was tested')
 

@@ -238,9 +238,9 @@ class ReadTest(testtools.TestCase):
         found = subprocess.run(
             [sys.executable, '-c', """
 import sys
-from cell0_rebuild import internals
-assert internals.REBUILD.problem() is None
-assert internals.BURY_IN_CELL0.problem() is None
+from cell0_rebuild import nova_internals
+assert nova_internals.REBUILD.problem() is None
+assert nova_internals.BURY_IN_CELL0.problem() is None
 print(sorted(name for name in sys.modules if name.startswith('nova')))
 """], check=True, capture_output=True, text=True)
         self.assertEqual('[]\n', found.stdout)

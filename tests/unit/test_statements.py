@@ -8,7 +8,7 @@ import pymysql
 import sqlalchemy.exc
 import testtools
 
-from cell0_rebuild import statements
+from cell0_rebuild import db_errors
 from tests.unit import specs
 
 
@@ -25,7 +25,7 @@ class HiddenValuesTest(testtools.TestCase):
 
     def test_no_values_are_in_the_error_or_what_it_came_from(self):
         def quiet():
-            with statements.hidden_values():
+            with db_errors.hidden_values():
                 self.failing()
         error = self.assertRaises(RuntimeError, quiet)
         cause = error.__cause__
@@ -44,7 +44,7 @@ class RetriedTest(specs.TestCase):
 
     def fail_once(self, error):
         """Run what fails once and then returns the number of tries."""
-        @statements.retried
+        @db_errors.retried
         def function(context):
             self.tries += 1
             if self.tries == 1:

@@ -27,6 +27,7 @@ from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
 from cell0_rebuild.move import api_db
@@ -41,7 +42,6 @@ from cell0_rebuild.move.recovery import search
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild import statements
 
 LOG = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class Recovery:
 
     def _one(self, uuid: str, dry_run: bool) -> Result | None:
         try:
-            with statements.hidden_values():
+            with db_errors.hidden_values():
                 found = self._finder.look(uuid)
         except (exceptions.DatabaseDown, exceptions.Unreadable) as error:
             LOG.error('The server cannot be looked at. %s', error,
@@ -147,7 +147,7 @@ class Recovery:
     ) -> tuple[diagnosis.State, str | None]:
         """Return the state that it was in, and why it could not be mended."""
         try:
-            with statements.hidden_values():
+            with db_errors.hidden_values():
                 return self._mend(found), None
         except _ChangedMeanwhile:
             problem = 'it was changed meanwhile; run this again later'

@@ -6,7 +6,7 @@ A target that is patched, overridden or called is here with the signature it
 was tested with, as the newest release has it; where other releases differ,
 with the forms that it has there. Nova gives no guarantee for any of them; that
 is why all are checked before one is patched. What the package does about a
-difference is in :mod:`cell0_rebuild.releases`.
+difference is in :mod:`cell0_rebuild.nova_compat`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 A release is never asked for its number, but for what it has, because a fix
 that is backported changes the one without the other. The releases are named
 for people. What is only named or called otherwise is a form of its target in
-:mod:`cell0_rebuild.internals`.
+:mod:`cell0_rebuild.nova_internals`.
 """
 
 from __future__ import annotations
