@@ -184,11 +184,11 @@ def check_microversion(conf: cfg.ConfigOpts) -> None:
 
     :raises PatchMismatch: if this Nova does not have the microversion.
     """
-    from cell0_rebuild.api import numbers
+    from cell0_rebuild.api import microversion_range
     from cell0_rebuild import exceptions
     wanted = conf.cell0_rebuild.api_microversion
-    if wanted is not None and not numbers.is_stock(wanted):
-        lowest, highest = numbers.stock_range()
+    if wanted is not None and not microversion_range.is_stock(wanted):
+        lowest, highest = microversion_range.stock_range()
         raise exceptions.PatchMismatch([
             f'[cell0_rebuild] api_microversion = {wanted} is not a '
             f'microversion of this Nova, which has {lowest} to {highest}; '

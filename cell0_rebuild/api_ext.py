@@ -18,7 +18,7 @@ PATCHES = (
         nova_internals.SET_API_VERSION,
         f'{_WRAPPERS}.microversion:set_api_version_request'),
     patching.ItemPatch(
-        nova_internals.VERSIONS, f'{_WRAPPERS}.numbers:added'),
+        nova_internals.VERSIONS, f'{_WRAPPERS}.microversion_range:added'),
     patching.Patch(
         nova_internals.REBUILD_ACTION,
         f'{_WRAPPERS}.microversion:rebuild_action'),

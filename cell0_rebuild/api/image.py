@@ -12,7 +12,7 @@ from nova import exception
 from nova import utils
 import webob.exc
 
-from cell0_rebuild.api import refusals
+from cell0_rebuild.api import errors
 from cell0_rebuild.api import volumes
 
 
@@ -83,7 +83,7 @@ def _for_volume(
     # Cinder says what was on the volume before, if it fails to write.
     unknown = written not in (None, there)
     if image_href is None and unknown:
-        refusals.conflict(
+        errors.conflict(
             f'An image was to be written to volume '
             f'{bdms.root_bdm().volume_id}, and that failed: what is on it is '
             f'not known. Name the image that the server is to be rebuilt '

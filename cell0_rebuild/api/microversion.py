@@ -21,7 +21,7 @@ from nova.api.openstack import wsgi
 from nova import exception
 from oslo_config import cfg
 
-from cell0_rebuild.api import numbers
+from cell0_rebuild.api import microversion_range
 
 # A well-formed image ID that passes Nova's JSON schema in place of none. It
 # is replaced by the server's own image before Nova looks it up.
@@ -49,7 +49,7 @@ class AddedVersion(api_version_request.APIVersionRequest):
     """Compares as Nova's highest microversion and prints the added one."""
 
     def __init__(self, number: str) -> None:
-        super().__init__(numbers.stock_range()[1])
+        super().__init__(microversion_range.stock_range()[1])
         self._number = number
 
     def get_string(self) -> str:
@@ -70,7 +70,7 @@ def set_api_version_request(
     :raises InvalidGlobalAPIVersion: as Nova, with the range that is
         advertised.
     """
-    number = numbers.added()
+    number = microversion_range.added()
     asked = microversion_parse.get_version(
         request.headers, service_type='compute',
         legacy_headers=[wsgi.LEGACY_API_VERSION_REQUEST_HEADER])

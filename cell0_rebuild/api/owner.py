@@ -10,8 +10,8 @@ import typing as ty
 from nova import objects
 from nova.virt import hardware
 
+from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
-from cell0_rebuild.api import refusals
 from cell0_rebuild import nova_compat
 
 _DEPLOYMENT = 'deployment'
@@ -56,7 +56,7 @@ def check_vtpm(
     security = nova_compat.tpm_secret_security(instance.flavor)
     if wanted is None or security == _DEPLOYMENT:
         return
-    refusals.conflict(
+    errors.conflict(
         f'Server {instance.uuid} gets a vTPM when it is built, and its secret '
         f'would be made in your project instead of project '
         f'{instance.project_id}. Have a user of that project rebuild it.')

@@ -9,7 +9,7 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from cell0_rebuild.api import refusals
+from cell0_rebuild.api import errors
 from cell0_rebuild import kept as kept_form
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def to_inject(
         LOG.warning('The server is rebuilt without the personality files %s '
                     'that it was created with.', names, instance=instance)
         return []
-    refusals.conflict(
+    errors.conflict(
         f'Server {instance.uuid} was created with personality files ({names}) '
         f'that are not kept while a server is buried in cell0. Delete it and '
         f'create it again; operators: with [cell0_rebuild] personality_files '

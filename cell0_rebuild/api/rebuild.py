@@ -21,13 +21,13 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from cell0_rebuild.api import changes as request_changes
+from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
 from cell0_rebuild.api import owner
 from cell0_rebuild.api import personality
 from cell0_rebuild.api import quota
-from cell0_rebuild.api import refusals
-from cell0_rebuild.api import request
+from cell0_rebuild.api import scheduling
 from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
 from cell0_rebuild import db_errors
@@ -61,7 +61,7 @@ def rebuild(
                     None if gate.keeps_image else image_href, *args, **kwargs)
         return
     if gate.keeps_image and instance.launched_at is not None:
-        with refusals.translated():
+        with errors.translated():
             image_href = images.current(
                 compute_api, context, instance,
                 objects.BlockDeviceMappingList.get_by_instance_uuid(
@@ -84,7 +84,7 @@ def _buried(
             or instance.vm_state not in cfg.CONF.cell0_rebuild.vm_states
             or not cells.is_cell0(context)):
         return None
-    with refusals.translated():
+    with errors.translated():
         return lookup.find(context, instance.uuid)
 
 
@@ -121,11 +121,11 @@ def _exhume(
         lambda self, context, instance: None)
     unlocked(compute_api, context, instance)
     if files_to_inject:
-        refusals.conflict(
+        errors.conflict(
             f'Server {instance.uuid} is buried in cell0; a rebuild from there '
             f'cannot inject personality files. Use user_data.')
     timing = phases.Phases()
-    with refusals.translated():
+    with errors.translated():
         plan = _validate(
             compute_api, context, instance, found.spec, image_href,
             reimage_boot_volume, changes)
@@ -177,7 +177,7 @@ def _validate(
         images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
     owner.check_vtpm(context, instance, image)
-    request.renew(
+    scheduling.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
     quota.check(owners, instance, spec)
     return _Plan(
@@ -186,19 +186,19 @@ def _validate(
 
 def _check_spec(spec: ty.Any, instance: ty.Any) -> None:
     if spec is None:
-        refusals.conflict(
+        errors.conflict(
             f'Server {instance.uuid} has no request spec, without which it '
             f'cannot be scheduled. Delete it and create it again.')
     if spec.unreadable is not None:
         LOG.warning('What is kept of the server cannot be read: %s.',
                     spec.unreadable, instance=instance)
-        refusals.conflict(
+        errors.conflict(
             f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
             f'read: {spec.unreadable}. Nothing was changed. Try again when '
             f'Nova and cell0-rebuild are upgraded in all services; if it '
             f'stays so, delete it and create it again.')
     if spec.kept is None:
-        refusals.conflict(
+        errors.conflict(
             f'The requested networks of server {instance.uuid} are unknown: '
             f'it was buried by a nova-conductor without cell0-rebuild. It '
             f'cannot be rebuilt from cell0. Delete it and create it again.')
@@ -218,7 +218,7 @@ def _probe(
     except exceptions.NoConductor as error:
         LOG.warning('No nova-conductor with cell0-rebuild answers: %s', error,
                     instance=instance)
-        refusals.conflict(
+        errors.conflict(
             f'Server {instance.uuid} is buried in cell0, and no '
             f'nova-conductor that can rebuild it from there answers. Nothing '
             f'was changed. Try again later; operators: enable cell0-rebuild '
@@ -236,13 +236,13 @@ def _move(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
             mapped_at, plan.image.id if plan.reimage_volume_id else None)
     except exceptions.LostRace:
-        refusals.conflict(
+        errors.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '
             f'request at the same time. Look at it and try again.')
     except db_exc.DBError:
         LOG.exception('The server could not be moved out of cell0.',
                       instance_uuid=uuid)
-        refusals.conflict(
+        errors.conflict(
             f'Server {uuid} could not be moved out of cell0: a database does '
             f'not answer. Try again later; if it stays in BUILD, an operator '
             f'can recover it.')
@@ -290,11 +290,11 @@ def _withdraw(
     except db_exc.DBError:
         LOG.exception('The server could not be moved back to cell0.',
                       instance_uuid=uuid)
-        refusals.conflict(
+        errors.conflict(
             f'Server {uuid} could not be handed to a nova-conductor, and a '
             f'database does not answer. Nothing of it is lost; if it stays in '
             f'BUILD, an operator can recover it.')
     if not goes_on:
-        refusals.conflict(
+        errors.conflict(
             f'Server {uuid} could not be handed to a nova-conductor. It is '
             f'buried in cell0 as before. Try again later.')

@@ -10,7 +10,7 @@ from nova import exception
 from nova.volume import cinder
 import webob.exc
 
-from cell0_rebuild.api import refusals
+from cell0_rebuild.api import errors
 
 
 # From it on Cinder writes an image to a volume that is reserved.
@@ -46,7 +46,7 @@ def check(
             there.append(_attached(
                 compute_api.volume_api, context, instance, bdm))
         elif context.project_id != instance.project_id:
-            refusals.conflict(
+            errors.conflict(
                 f'Server {instance.uuid} gets a new volume when it is built, '
                 f'and it would be made in your project instead of project '
                 f'{instance.project_id}. Have a user of that project rebuild '
@@ -73,7 +73,7 @@ def _attached(
         raise webob.exc.HTTPBadRequest(
             explanation=error.format_message()) from error
     if volume['status'] not in _ATTACHED:
-        refusals.conflict(
+        errors.conflict(
             f'Volume {bdm.volume_id} of server {instance.uuid} is in status '
             f'{volume["status"]}. Try again when it is reserved; operators: '
             f'"openstack volume set --state reserved" when it has been put '
@@ -99,7 +99,7 @@ def give_image(context: ty.Any, bdms: ty.Any, image_id: str) -> str | None:
     try:
         cinder.is_microversion_supported(context, REIMAGE_MICROVERSION)
     except exception.CinderAPIVersionNotAvailable:
-        refusals.conflict(
+        errors.conflict(
             f'The image of volume {root.volume_id} can be changed by a Cinder '
             f'with API microversion {REIMAGE_MICROVERSION} only. Rebuild the '
             f'server without naming an image: it keeps the one it has.')

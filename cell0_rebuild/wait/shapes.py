@@ -18,7 +18,7 @@ from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 from nova.scheduler import utils as scheduler_utils
 
-from cell0_rebuild.api import request
+from cell0_rebuild.api import scheduling
 
 
 class _Hosts(host_manager.HostManager):  # type: ignore[misc]
@@ -46,7 +46,7 @@ def complete(context: ty.Any, instance: ty.Any, spec: ty.Any) -> ty.Any:
     spec.kept = kept
     image = spec.image if 'image' in spec and spec.image else (
         objects.ImageMeta(properties=objects.ImageMetaProps()))
-    request.renew_demands(neutron.API(), context, instance, spec, image)
+    scheduling.renew_demands(neutron.API(), context, instance, spec, image)
     return spec
 
 

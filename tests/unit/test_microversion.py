@@ -17,7 +17,7 @@ import testtools
 
 from cell0_rebuild import activation
 from cell0_rebuild.api import microversion
-from cell0_rebuild.api import numbers
+from cell0_rebuild.api import microversion_range
 from cell0_rebuild import conf
 from tests import releases
 
@@ -299,17 +299,17 @@ class RebuildActionTest(_TestCase):
 class NumbersTest(_TestCase):
 
     def test_the_range_of_this_nova_is_known(self):
-        self.assertEqual(('2.1', MAXIMUM), numbers.stock_range())
+        self.assertEqual(('2.1', MAXIMUM), microversion_range.stock_range())
 
     def test_what_only_looks_like_a_number_is_not_stock(self):
         found = [number for number in ('2.93\n', ' 2.93', '+2.93', '')
-                 if numbers.is_stock(number)]
+                 if microversion_range.is_stock(number)]
         self.assertEqual([], found)
 
     def test_one_more_than_the_maximum_is_added(self):
         self.enable()
-        self.assertEqual(ADDED, numbers.added())
+        self.assertEqual(ADDED, microversion_range.added())
 
     def test_nothing_is_added_to_a_stock_number(self):
         self.enable('2.1')
-        self.assertIsNone(numbers.added())
+        self.assertIsNone(microversion_range.added())

@@ -9,7 +9,7 @@ from nova.objects import ec2 as nova_ec2
 from nova.tests import fixtures as nova_fixtures
 import testtools
 
-from cell0_rebuild.api import refusals
+from cell0_rebuild.api import errors
 from cell0_rebuild.move import ec2
 
 
@@ -21,7 +21,7 @@ class TranslationTest(testtools.TestCase):
 
     def test_what_a_create_would_not_answer_stays_an_error(self):
         def fail():
-            with refusals.translated():
+            with errors.translated():
                 raise Strange()
         self.assertRaises(Strange, fail)
 

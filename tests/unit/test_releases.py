@@ -4,7 +4,7 @@
 
 import testtools
 
-from cell0_rebuild.api import numbers
+from cell0_rebuild.api import microversion_range
 from cell0_rebuild import nova_compat
 from tests import releases as expected
 
@@ -35,4 +35,4 @@ class DocumentedTest(testtools.TestCase):
     def test_the_highest_microversion_is_the_one_that_is_documented(self):
         self.assertEqual(
             expected.DOCUMENTED.get(expected.RELEASE, expected.STOCK),
-            numbers.stock_range()[1])
+            microversion_range.stock_range()[1])
