@@ -24,11 +24,11 @@ import tenacity
 
 from cell0_rebuild.conductor import accelerators
 from cell0_rebuild.conductor import actions
-from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import guards
 from cell0_rebuild.conductor import mappings
 from cell0_rebuild.conductor import reimage
-from cell0_rebuild.conductor import slots
+from cell0_rebuild.conductor import stale_claims
+from cell0_rebuild.conductor import throttle
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
@@ -58,7 +58,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     _attempt: attempts.Attempt
     _phases: phases.Phases
-    _slot: slots.Slot
+    _slot: throttle.Slot
     _cell: ty.Any = None
     _selection: ty.Any = None
     _accelerators: ty.Any = ()
@@ -66,7 +66,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self._slots = slots.Slots()
+        self._slots = throttle.Slots()
 
     def build(
         self, context: ty.Any, attempt: attempts.Attempt,
@@ -126,7 +126,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     volume.wait(
                         context, functools.partial(self._go_on, context))
                 self._phases.end('image')
-            claims.release_leftovers(context, attempt)
+            stale_claims.release_leftovers(context, attempt)
             accelerators.release_leftovers(context, attempt, request_spec)
             with mappings.destroyed_after(
                     functools.partial(self._check_current, context)):
@@ -190,7 +190,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if self._selection is not None:
             # It may wait for a newer attempt, which needs a slot.
             with self._slot.given_back():
-                claims.release(
+                stale_claims.release(
                     context, self.report_client, self._attempt.uuid,
                     self._selection)
 
@@ -305,7 +305,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             # They may be those of a live server.
             self._release(context)
             return
-        claims.release_all(context, self._attempt.uuid)
+        stale_claims.release_all(context, self._attempt.uuid)
 
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(db_exc.DBError),

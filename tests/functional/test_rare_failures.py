@@ -10,7 +10,7 @@ from nova import objects
 from nova.scheduler.client import report
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import stale_claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -141,10 +141,10 @@ class PlacementTest(recovering.RecoverTestCase):
             self.server['id'], older_than=3600))
 
     def test_a_claim_stays_while_nobody_knows_where_the_server_goes(self):
-        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 0)
+        self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 0)
         self.rebuild(self.server)
         self._leave_allocations()
-        claims.release(
+        stale_claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), self.server['id'],
             objects.Selection(service_host='host1', nodename='host1'))

@@ -11,7 +11,7 @@ from nova import objects
 from nova.scheduler.client import report
 from nova.tests.functional.api import client
 
-from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import stale_claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -225,7 +225,7 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
 class LostClaimTest(test_races.RaceTestCase):
 
     def test_a_stale_conductor_took_the_resources_of_a_live_server(self):
-        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
+        self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 1)
         self.useFixture(base.Interception(
             base.CAST, before=self._release))
         self.rebuild(self.server)
@@ -236,7 +236,7 @@ class LostClaimTest(test_races.RaceTestCase):
 
     def _release(self, api, context, instance, *args, **kwargs):
         """Do what a conductor does whose attempt had chosen this host."""
-        claims.release(
+        stale_claims.release(
             context.elevated(), report.report_client_singleton(),
             instance.uuid, objects.Selection(
                 service_host=kwargs['host'], nodename=kwargs['node'],

@@ -15,7 +15,7 @@ from nova import objects
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
-from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import stale_claims
 from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
@@ -152,9 +152,9 @@ class AllocationsTest(StallTestCase):
         self.rebuild(self.server)
         server = self.active(self.server)
         before = self._get_allocations_by_server_uuid(server['id'])
-        self.stub_out('cell0_rebuild.conductor.claims._settled',
-                      lambda *args: claims._Home(False))
-        claims.release(
+        self.stub_out('cell0_rebuild.conductor.stale_claims._settled',
+                      lambda *args: stale_claims._Home(False))
+        stale_claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), server['id'],
             objects.Selection(

@@ -13,8 +13,8 @@ class _OneSlot:
 
     def setUp(self):
         # Whoever waits in vain waits longer than the test.
-        self.stub_out('cell0_rebuild.conductor.slots._NUMBER', 1)
-        self.stub_out('cell0_rebuild.conductor.slots._PATIENCE', 300)
+        self.stub_out('cell0_rebuild.conductor.throttle._NUMBER', 1)
+        self.stub_out('cell0_rebuild.conductor.throttle._PATIENCE', 300)
         super().setUp()
 
     def _start_compute(self, *args, **kwargs):
@@ -50,7 +50,7 @@ class BulkTest(_OneSlot, test_races.RaceTestCase):
 
     def test_while_a_stale_one_waits_for_a_newer_one_that_is_built(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.claims.release',
+            'cell0_rebuild.conductor.stale_claims.release',
             before=self.rebuild_the_other))
         self.useFixture(base.Interception(
             test_races.SCHEDULER, after=self.bury_as_an_operator_would))

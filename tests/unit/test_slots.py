@@ -8,7 +8,7 @@ import time
 import fixtures
 import testtools
 
-from cell0_rebuild.conductor import slots
+from cell0_rebuild.conductor import throttle
 
 
 class SlotsTest(testtools.TestCase):
@@ -16,10 +16,10 @@ class SlotsTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.conductor.slots._PATIENCE', 0.2))
+            'cell0_rebuild.conductor.throttle._PATIENCE', 0.2))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.conductor.slots._NUMBER', 2))
-        self.slots = slots.Slots()
+            'cell0_rebuild.conductor.throttle._NUMBER', 2))
+        self.slots = throttle.Slots()
 
     def _waits(self):
         """Tell whether another one would have to wait for a slot."""
