@@ -243,7 +243,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         super()._delete_build_request(
             context, _NoBuildRequest(instance.uuid), instance, cell,
             instance_bdms, instance_tags)
-        attempts.remove_grave(context, instance.uuid)
+        attempts.remove_cell0_row(context, instance.uuid)
         return False
 
     def _create_and_bind_arq_for_instance(

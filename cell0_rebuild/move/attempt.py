@@ -294,7 +294,7 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
         if is_deleted:
             deletion.complete(context, attempt.uuid, cell)
             # It has told until now that the server is to be deleted.
-            remove_grave(context, attempt.uuid)
+            remove_cell0_row(context, attempt.uuid)
         our_objects.forget(context, attempt.uuid)
     return is_there
 
@@ -324,7 +324,7 @@ def erase(context: ty.Any, instance_uuid: str) -> None:
         api_db.erase(context, instance_uuid)
 
 
-def remove_grave(context: ty.Any, instance_uuid: str) -> None:
+def remove_cell0_row(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0."""
     cell0_db.remove(
         cells.targeted(context, cells.cell0(context)), instance_uuid)

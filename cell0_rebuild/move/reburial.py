@@ -152,7 +152,7 @@ def _remove_rows(
     if cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
             cell_db.remove(context, attempt.uuid, cell)
-    attempts.remove_grave(context, attempt.uuid)
+    attempts.remove_cell0_row(context, attempt.uuid)
 
 
 def _leave_cell(
@@ -181,7 +181,7 @@ def _leave_cell(
             or cell_db.find(context, uuid, cell) is None)
     if not attempt.left_cell and attempts.is_deleted(context, attempt, cell):
         # Only its owner can have deleted it there.
-        attempts.remove_grave(context, uuid)
+        attempts.remove_cell0_row(context, uuid)
     return attempt.left_cell
 
 

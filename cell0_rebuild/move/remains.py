@@ -44,7 +44,7 @@ def sweep(context: ty.Any, instance: ty.Any) -> None:
 def sweep_cell0(context: ty.Any, instance_uuid: str) -> None:
     """Remove the row in cell0 of a server that was deleted in its cell."""
     with left_to_others(instance_uuid):
-        attempts.remove_grave(context, instance_uuid)
+        attempts.remove_cell0_row(context, instance_uuid)
 
 
 @contextlib.contextmanager

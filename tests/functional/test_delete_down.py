@@ -204,7 +204,7 @@ class LeftTest(DownTestCase):
     def test_a_mapping_without_a_row_anywhere_is_found(self):
         self.rebuild(self.server)
         self.cut_short(self.server)
-        attempts.remove_grave(self.context, self.server['id'])
+        attempts.remove_cell0_row(self.context, self.server['id'])
         self.assertEqual('deleted', self.recovered())
         self.assert_counted(0)
 

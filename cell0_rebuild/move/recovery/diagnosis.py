@@ -144,7 +144,7 @@ class Finder:
 
     def _look(
         self, uuid: str, place: api_db.Place | None,
-        grave: cell_db.Row | None,
+        cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
         if place is not None and place.build_request_id is not None:
             return Stuck(
@@ -155,41 +155,41 @@ class Finder:
         if place is not None and place.touched >= self._before:
             return None
         if place is None or place.is_abandoned:
-            return self._deleted(uuid, place, grave)
-        if grave is not None and grave.deleted:
-            grave = None
+            return self._deleted(uuid, place, cell0_row)
+        if cell0_row is not None and cell0_row.deleted:
+            cell0_row = None
         if place.cell_id == self._home.id:
-            return self._in_cell0(uuid, grave)
-        return self._in_real_cell(uuid, grave, self._cell(place))
+            return self._in_cell0(uuid, cell0_row)
+        return self._in_real_cell(uuid, cell0_row, self._cell(place))
 
     def _deleted(
         self, uuid: str, place: api_db.Place | None,
-        grave: cell_db.Row | None,
+        cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
-        if grave is not None and grave.touched >= self._before:
+        if cell0_row is not None and cell0_row.touched >= self._before:
             return None
-        if grave is not None and grave.deleted:
-            grave = None
+        if cell0_row is not None and cell0_row.deleted:
+            cell0_row = None
         traces, kept_at = self._traces(uuid), lookup.kept_at(
             self._context, uuid)
-        if grave is None and not traces:
+        if cell0_row is None and not traces:
             # Nova archives what is left of a server in a cell. A create that
             # is being buried is deleted with a young RequestSpec.
             if kept_at is None or kept_at >= self._before or (
                     place is not None and place.cell_id is not None):
                 return None
         # What lists still show may also be Nova's own doing.
-        elif (grave is None or not grave.hidden) and kept_at is None:
+        elif (cell0_row is None or not cell0_row.hidden) and kept_at is None:
             return None
         return Stuck(uuid, State.DELETED, traces)
 
     def _in_cell0(
-        self, uuid: str, grave: cell_db.Row | None
+        self, uuid: str, cell0_row: cell_db.Row | None
     ) -> Stuck | None:
-        if grave is None:
+        if cell0_row is None:
             return None
         traces = self._traces(uuid)
-        if grave.hidden:
+        if cell0_row.hidden:
             for trace in traces:
                 if trace.row.is_on_host:
                     return Stuck(uuid, State.BUILT, traces, trace.cell)
@@ -199,18 +199,18 @@ class Finder:
         return None
 
     def _in_real_cell(
-        self, uuid: str, grave: cell_db.Row | None, cell: ty.Any
+        self, uuid: str, cell0_row: cell_db.Row | None, cell: ty.Any
     ) -> Stuck | None:
         row = self._row(uuid, cell)
         if row is None:
             return Stuck(
-                uuid, State.NOT_BUILT, [], cell) if grave else None
+                uuid, State.NOT_BUILT, [], cell) if cell0_row else None
         if row.deleted:
             return Stuck(uuid, State.DELETED, [], cell) if (
-                grave and row.touched < self._before) else None
+                cell0_row and row.touched < self._before) else None
         traces = [Trace(cell, row)]
-        if grave is None or row.is_on_host:
-            if grave is None and not our_objects.is_kept(
+        if cell0_row is None or row.is_on_host:
+            if cell0_row is None and not our_objects.is_kept(
                     self._context, uuid):
                 return None
             return Stuck(uuid, State.BUILT, traces, cell)

@@ -205,7 +205,7 @@ class Recovery:
                     context, dataclasses.replace(found, cell=trace.cell)):
                 raise cell_db.on_host()
         if found.cell is not None:
-            attempts.remove_grave(context, found.uuid)
+            attempts.remove_cell0_row(context, found.uuid)
             return
         attempts.clear(context, found.uuid)
         if not any(trace.row.is_on_host for trace in found.traces):
