@@ -3,7 +3,7 @@
 """The RequestSpec that keeps what a burial would lose.
 
 When a server is buried, Nova forgets which networks its owner asked for, and
-the rest of :class:`kept.Kept`. We keep it, in the JSON blob that Nova stores a
+the rest of :class:`kept.Retained`. We keep it, in the JSON blob that Nova stores a
 RequestSpec in, beside the object's own data, where every Nova ignores it. The
 object's fields and version stay Nova's, so every service and release can read
 it.
@@ -24,7 +24,7 @@ from sqlalchemy import orm
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild import kept as kept_form
+from cell0_rebuild import retained as retained_form
 
 SECTION = 'cell0_rebuild'
 
@@ -42,7 +42,7 @@ class RequestSpec(request_spec.RequestSpec):
     :ivar blob: the row as it was read.
     """
 
-    kept: kept_form.Kept | None = None
+    retained: retained_form.Retained | None = None
     unreadable: str | None = None
     blob: str = ''
 
@@ -57,16 +57,16 @@ class RequestSpec(request_spec.RequestSpec):
         request_spec.RequestSpec._from_db_object(context, spec, db_spec)
         spec.blob = db_spec['spec']
         stored = _section(spec.blob)
-        spec.kept = spec.unreadable = None
+        spec.retained = spec.unreadable = None
         try:
             if stored is not None:
-                spec.kept = kept_form.Kept.from_primitive(stored)
+                spec.retained = retained_form.Retained.from_primitive(stored)
         except exceptions.Unreadable as error:
             spec.unreadable = error.reason
-        if (spec.kept is not None
-                and spec.kept.requested_networks is not None
+        if (spec.retained is not None
+                and spec.retained.requested_networks is not None
                 and not spec.obj_attr_is_set('requested_networks')):
-            spec.requested_networks = spec.kept.requested_networks
+            spec.requested_networks = spec.retained.requested_networks
             spec.obj_reset_changes(['requested_networks'])
         return spec
 
@@ -91,7 +91,7 @@ class RequestSpec(request_spec.RequestSpec):
         updates = dict(updates)
         read = updates.pop(_READ, '')
         if SECTION not in read:
-            written = _written_unless_kept(context, instance_uuid, updates)
+            written = _written_unless_retained(context, instance_uuid, updates)
             if written is not None:
                 return written
         db_spec = _row(context, instance_uuid)
@@ -107,14 +107,15 @@ class RequestSpec(request_spec.RequestSpec):
 @db_errors.retried
 @api_db_api.context_manager.writer
 def keep(
-    context: ty.Any, kept: collections.abc.Mapping[str, kept_form.Kept]
+    context: ty.Any,
+    retained: collections.abc.Mapping[str, retained_form.Retained]
 ) -> None:
     """Store what is kept of servers that are about to be buried.
 
     :param kept: what to keep, by the UUID of the server.
     """
-    for db_spec in _rows(context, list(kept)):
-        stored = kept[db_spec['instance_uuid']].to_primitive()
+    for db_spec in _rows(context, list(retained)):
+        stored = retained[db_spec['instance_uuid']].to_primitive()
         db_spec.update({'spec': _with_section(db_spec['spec'], stored)})
         db_spec.save(context.session)
 
@@ -130,14 +131,14 @@ def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     for db_spec in _rows(context, [instance_uuid]):
         stored = _section(db_spec['spec'])
         if stored is not None:
-            kept_form.mark_of(stored)
+            retained_form.mark_of(stored)
             db_spec.update({'spec': _with_section(
                 db_spec['spec'], dict(stored, **entries))})
             db_spec.save(context.session)
 
 
 @api_db_api.context_manager.reader
-def kept_mark(
+def retained_mark(
     context: ty.Any, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
     """Return the mark that is stored with what is kept of a server.
@@ -146,11 +147,11 @@ def kept_mark(
     :raises Unreadable: if it cannot be read.
     """
     stored = _stored(context, instance_uuid)
-    return None if stored is None else kept_form.mark_of(stored)
+    return None if stored is None else retained_form.mark_of(stored)
 
 
 @api_db_api.context_manager.reader
-def is_kept(context: ty.Any, instance_uuid: str) -> bool:
+def is_retained(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether something is kept of a server, readable or not."""
     return _stored(context, instance_uuid) is not None
 
@@ -181,7 +182,7 @@ def locked(context: ty.Any, instance_uuid: str) -> ty.Any:
         context, RequestSpec(), _row(context, instance_uuid))
 
 
-def _written_unless_kept(
+def _written_unless_retained(
     context: ty.Any, instance_uuid: str, updates: dict[str, ty.Any]
 ) -> ty.Any:
     """Write a row without a lock, as Nova does.

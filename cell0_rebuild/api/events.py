@@ -23,7 +23,7 @@ def get_instances(
     nowhere = {mapping.instance_uuid for mapping in instance_mappings
                if mapping.cell_mapping is None}
     # Others are servers that are being created: they are Nova's matter.
-    ours = lookup.kept_of(context, nowhere) if nowhere else set()
+    ours = lookup.retained_of(context, nowhere) if nowhere else set()
     if not ours:
         return wrapped(context, instance_uuids, instance_mappings)
     found = wrapped(context, instance_uuids, [

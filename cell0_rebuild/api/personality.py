@@ -10,13 +10,13 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild.api import errors
-from cell0_rebuild import kept as kept_form
+from cell0_rebuild import retained as retained_form
 
 LOG = logging.getLogger(__name__)
 
 
 def to_inject(
-    instance: ty.Any, kept: kept_form.Kept
+    instance: ty.Any, retained: retained_form.Retained
 ) -> list[list[str]]:
     """Return ``[path, content]`` of each file that the server gets.
 
@@ -24,7 +24,7 @@ def to_inject(
         ``[cell0_rebuild] personality_files`` does not allow to go on.
     """
     option = cfg.CONF.cell0_rebuild.personality_files
-    found = [(str(path), content) for path, content in kept.injected_files]
+    found = [(str(path), content) for path, content in retained.injected_files]
     files = [[path, content] for path, content in found if content is not None]
     if option == 'persist' and len(files) == len(found):
         return files

@@ -151,12 +151,12 @@ def _validate(
     """
     buried = copies.read(context, read.uuid, read)
     _check_spec(spec, buried.instance)
-    files = personality.to_inject(buried.instance, spec.kept)
+    files = personality.to_inject(buried.instance, spec.retained)
     owners = owner.context_of(context, buried.instance)
     surroundings.check(compute_api, owners, buried.instance, spec)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
-        reimages, spec.kept.written)
+        reimages, spec.retained.written)
     compute_api._check_image_arch(image=image.meta)
     instance = copies.instance_to_build(buried.instance)
     request_changes.apply(
@@ -197,7 +197,7 @@ def _check_spec(spec: ty.Any, instance: ty.Any) -> None:
             f'read: {spec.unreadable}. Nothing was changed. Try again when '
             f'Nova and cell0-rebuild are upgraded in all services; if it '
             f'stays so, delete it and create it again.')
-    if spec.kept is None:
+    if spec.retained is None:
         errors.conflict(
             f'The requested networks of server {instance.uuid} are unknown: '
             f'it was buried by a nova-conductor without cell0-rebuild. It '

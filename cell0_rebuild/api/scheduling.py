@@ -43,7 +43,7 @@ def renew(
     :raises PortLimitExceeded: and whatever Nova's create raises for networks
         and ports.
     """
-    networks = spec.kept.requested_networks
+    networks = spec.retained.requested_networks
     if compute_api._check_requested_networks(context, networks, 1) < 1:
         raise exception.PortLimitExceeded()
     image_meta = objects.ImageMeta.from_dict(image.meta)
@@ -78,7 +78,7 @@ def _renew_resources(
     network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
     image_meta: ty.Any,
 ) -> None:
-    networks = spec.kept.requested_networks if spec.kept else None
+    networks = spec.retained.requested_networks if spec.retained else None
     for network in networks or ():
         # Nova sets it for a port that has one now, but never takes it away.
         network.device_profile = None
@@ -105,7 +105,7 @@ def _check_computes(
     :raises ExtendedResourceRequestOldCompute: and what Nova's other checks
         of a create raise.
     """
-    networks = spec.kept.requested_networks
+    networks = spec.retained.requested_networks
     nova_compat.with_oldest_compute(
         compute_api._check_support_vnic_accelerator, oldest, context,
         networks)
@@ -128,6 +128,6 @@ def _renew_groups(
     if profile:
         spec.requested_resources.extend(
             cyborg.get_device_profile_request_groups(context, profile))
-    if spec.kept:
-        spec.requested_destination = spec.kept.requested_destination
+    if spec.retained:
+        spec.requested_destination = spec.retained.requested_destination
     nova_compat.add_pci_request_groups(spec)

@@ -27,7 +27,8 @@ def check(
     :raises ComputeHostNotFound: if the requested host or node is.
     """
     _check_zone(compute_api, context, spec)
-    _check_destination(compute_api, context, spec.kept.requested_destination)
+    _check_destination(
+        compute_api, context, spec.retained.requested_destination)
     _check_security_groups(compute_api.network_api, context, instance, spec)
 
 
@@ -63,7 +64,7 @@ def _check_security_groups(
     A create looks for each by itself, and would let an operator's service
     find one that the server's project may not use any more.
     """
-    networks = spec.kept.requested_networks
+    networks = spec.retained.requested_networks
     if networks is not None and networks.no_allocate:
         return
     groups = network_api._clean_security_groups(

@@ -10,13 +10,13 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from cell0_rebuild import kept as kept_form
 from cell0_rebuild.move import ec2
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained as retained_form
 
 LOG = logging.getLogger(__name__)
 
-_kept: contextvars.ContextVar[dict[str, kept_form.Kept] | None] = (
+_retained: contextvars.ContextVar[dict[str, retained_form.Retained] | None] = (
     contextvars.ContextVar('cell0_rebuild_kept', default=None))
 
 
@@ -28,11 +28,11 @@ def schedule_and_build_instances(
 
     It has what a burial inside it, which knows who is buried, is not given.
     """
-    token = _kept.set(_to_keep(*args, **kwargs))
+    token = _retained.set(_to_keep(*args, **kwargs))
     try:
         wrapped(*args, **kwargs)
     finally:
-        _kept.reset(token)
+        _retained.reset(token)
 
 
 def bury_in_cell0(
@@ -44,13 +44,13 @@ def bury_in_cell0(
     What is kept is stored before the server can be seen in cell0. Failing to
     keep it must not fail the burial.
     """
-    kept = _kept.get()
+    retained = _retained.get()
     context, uuids = _who(*args, **kwargs)
-    if kept is not None:
+    if retained is not None:
         try:
-            our_objects.keep(context, {uuid: kept[uuid] for uuid in uuids})
+            our_objects.keep(context, {uuid: retained[uuid] for uuid in uuids})
             for uuid in uuids:
-                _warn_of_loss(uuid, kept[uuid])
+                _warn_of_loss(uuid, retained[uuid])
         except Exception as error:
             # Its text may have the statement, and that what is to be kept.
             LOG.error(
@@ -67,8 +67,8 @@ def _to_keep(
     image: ty.Any, admin_password: ty.Any, injected_files: ty.Any,
     requested_networks: ty.Any, block_device_mapping: ty.Any,
     tags: ty.Any = None,
-) -> dict[str, kept_form.Kept]:
-    return {spec.instance_uuid: kept_form.Kept(
+) -> dict[str, retained_form.Retained]:
+    return {spec.instance_uuid: retained_form.Retained(
         requested_networks,
         spec.requested_destination if 'requested_destination' in spec
         else None,
@@ -81,8 +81,9 @@ def _files(injected_files: list[list[str]]) -> list[list[str | None]]:
             for path, content in injected_files]
 
 
-def _warn_of_loss(uuid: str, kept: kept_form.Kept) -> None:
-    lost = [path for path, content in kept.injected_files if content is None]
+def _warn_of_loss(uuid: str, retained: retained_form.Retained) -> None:
+    lost = [
+        path for path, content in retained.injected_files if content is None]
     if lost:
         LOG.warning(
             'The personality files %(files)s of the server are lost: '

@@ -353,7 +353,7 @@ def erase(context: ty.Any, instance_uuid: str) -> None:
     if context.session.query(mapping.id).filter_by(**here).first():
         return
     context.session.query(spec).filter_by(**here).filter(
-        lookup.has_kept(spec.spec)).delete(synchronize_session=False)
+        lookup.has_retained(spec.spec)).delete(synchronize_session=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -257,12 +257,12 @@ def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     place = api_db.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
     # A later attempt may get a row with the same ID; see mark.py.
-    kept = our_objects.kept_mark(context, attempt.uuid)
+    retained = our_objects.retained_mark(context, attempt.uuid)
     return (place is not None and place.cell_id == cell.id
             and (row.id if row else None) == attempt.row_id
-            and kept is not None and (
+            and retained is not None and (
                 not attempt.handed_over
-                or kept.get('generation', '') == attempt.generation))
+                or retained.get('generation', '') == attempt.generation))
 
 
 def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:

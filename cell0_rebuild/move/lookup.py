@@ -58,7 +58,7 @@ def _read(context: ty.Any, instance_uuid: str) -> ty.Any:
     ).filter(mapping.instance_uuid == instance_uuid).first()
 
 
-def has_kept(spec: ty.Any) -> ty.Any:
+def has_retained(spec: ty.Any) -> ty.Any:
     """Return the condition that something is kept in a stored RequestSpec.
 
     :param spec: the column.
@@ -76,16 +76,16 @@ def kept_at(
     """
     model = models.RequestSpec
     row = context.session.query(model.updated_at, model.created_at).filter(
-        model.instance_uuid == instance_uuid, has_kept(model.spec)).first()
+        model.instance_uuid == instance_uuid, has_retained(model.spec)).first()
     return None if row is None else row.updated_at or row.created_at
 
 
 @api_db_api.context_manager.reader
-def kept_of(
+def retained_of(
     context: ty.Any, instance_uuids: collections.abc.Collection[str]
 ) -> set[str]:
     """Return which of these servers have something kept."""
     model = models.RequestSpec
     rows = context.session.query(model.instance_uuid).filter(
-        model.instance_uuid.in_(instance_uuids), has_kept(model.spec))
+        model.instance_uuid.in_(instance_uuids), has_retained(model.spec))
     return {uuid for uuid, in rows}

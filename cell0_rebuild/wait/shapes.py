@@ -40,10 +40,10 @@ def complete(context: ty.Any, instance: ty.Any, spec: ty.Any) -> ty.Any:
         for them.
     :raises NovaException: if a port or a device profile is gone.
     """
-    kept = copy.deepcopy(spec.kept)
+    retained = copy.deepcopy(spec.retained)
     spec, instance = copy.deepcopy(spec), copy.deepcopy(instance)
     # Versioned objects copy their fields alone.
-    spec.kept = kept
+    spec.retained = retained
     image = spec.image if 'image' in spec and spec.image else (
         objects.ImageMeta(properties=objects.ImageMetaProps()))
     scheduling.renew_demands(neutron.API(), context, instance, spec, image)

@@ -114,7 +114,7 @@ def _notes(spec: ty.Any) -> ty.Iterator[str]:
         yield (f'What cell0-rebuild keeps of it cannot be read: '
                f'{spec.unreadable}. What its networks and ports ask for is '
                f'left out.')
-    elif spec.kept is None:
+    elif spec.retained is None:
         yield ('It was buried by a nova-conductor without cell0-rebuild. What '
                'its networks and ports ask for is unknown and left out.')
 

@@ -184,7 +184,7 @@ class Deployment(base.FunctionalTestCase):
                 server['id'], found['cell0']))
             self.assertNotIn('build_requests', databases.rows_with(
                 server['id'], found['api']))
-            self.assertIsNone(databases.spec_of(server['id']).kept)
+            self.assertIsNone(databases.spec_of(server['id']).retained)
         self._eventually(complete, 'ACTIVE, but')
 
     def delete(self, server):

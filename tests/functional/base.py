@@ -92,7 +92,7 @@ class Cell0RebuildMixin:
         """Wait until the server is ACTIVE and its conductor is done."""
         server = self._wait_for_state_change(server, 'ACTIVE')
         self._wait_for_assert(lambda: self.assertIsNone(
-            databases.spec_of(server['id']).kept))
+            databases.spec_of(server['id']).retained))
         return server
 
     def buried_again(self, server):

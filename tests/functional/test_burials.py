@@ -310,7 +310,7 @@ class FailedOnHostsTest(_OutcomeMixin, base.FunctionalTestCase):
         self._start_computes(2)
         self.rebuild(server)
         self._wait_for_assert(lambda: self.assertIsNone(
-            databases.spec_of(server['id']).kept))
+            databases.spec_of(server['id']).retained))
         self.assert_is_refused(
             server, 'Exhausted all hosts available',
             ('create', {_BURIAL: 'Error'}), ('rebuild', {_BUILD: 'Success'}))

@@ -16,10 +16,10 @@ from oslo_upgradecheck import upgradecheck
 from oslo_utils import timeutils
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild import kept
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -274,7 +274,7 @@ class LeftTest(DownTestCase):
         created = self.api.post_server({
             'server': self._build_server(networks='none')})
         our_objects.keep(
-            self.context, {created['id']: kept.Kept(None)})
+            self.context, {created['id']: retained.Retained(None)})
         return created
 
     def assert_left_alone(self, created, **options):

@@ -242,7 +242,7 @@ class ReinstalledTest(DowngradeTestCase):
             self.server['id']]['state']))
         self.assert_shown_once(self.server['id'], 'ACTIVE')
         self.assertEqual(sorted(['cell1', *API]), self.left())
-        self.assertIsNone(databases.spec_of(self.server['id']).kept)
+        self.assertIsNone(databases.spec_of(self.server['id']).retained)
 
     def test_installed_again_it_rebuilds_with_networks_and_files(self):
         self.leave('buried')

@@ -36,7 +36,7 @@ class RequestedHostTest(base.FunctionalTestCase):
         self.rebuild(server)
         self.buried_again(server)
         self.assertEqual('host1', databases.spec_of(
-            server['id']).kept.requested_destination.host)
+            server['id']).retained.requested_destination.host)
 
 
 class PersonalityTestCase(base.FunctionalTestCase):
@@ -86,7 +86,7 @@ class PersistTest(PersonalityTestCase):
         self.buried_again(self.server)
         self.assertEqual(
             [['/etc/hello', self.content]],
-            databases.spec_of(self.server['id']).kept.injected_files)
+            databases.spec_of(self.server['id']).retained.injected_files)
 
     def test_kept_files_are_refused_when_the_option_says_so_now(self):
         self.flags(personality_files='refuse', group='cell0_rebuild')

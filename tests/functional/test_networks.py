@@ -77,9 +77,9 @@ class NetworksTest(base.FunctionalTestCase):
         with self.microversion_is('2.36'):
             server = self.api.post_server({'server': body})
         server = self._wait_for_state_change(server, 'ERROR')
-        kept = databases.spec_of(server['id']).kept
-        self.assertIsNotNone(kept)
-        self.assertIsNone(kept.requested_networks)
+        retained = databases.spec_of(server['id']).retained
+        self.assertIsNotNone(retained)
+        self.assertIsNone(retained.requested_networks)
         self._start_compute('host1')
         self.rebuild(server)
         self.assertEqual(1, len(self.addresses_of(self.active(server))))
@@ -107,7 +107,7 @@ class NetworksTest(base.FunctionalTestCase):
     def test_they_are_forgotten_once_the_server_is_handed_over(self):
         server = self.rebuilt([{'port': PORT['id']}])
         spec = databases.spec_of(server['id'])
-        self.assertIsNone(spec.kept)
+        self.assertIsNone(spec.retained)
         self.assertFalse(spec.obj_attr_is_set('requested_networks'))
 
     def test_a_port_that_somebody_else_took_is_409(self):

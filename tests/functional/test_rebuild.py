@@ -216,4 +216,4 @@ class RebuildAgainTest(base.FunctionalTestCase):
             [], databases.rows_with(server['id'], found['cell1']))
         self._wait_for_assert(lambda: self.assertEqual(
             {}, self._get_allocations_by_server_uuid(server['id'])))
-        self.assertIsNotNone(databases.spec_of(server['id']).kept)
+        self.assertIsNotNone(databases.spec_of(server['id']).retained)

@@ -62,7 +62,7 @@ class CrashTest(recovering.RecoverTestCase):
 
     def _check_finished(self):
         allocations = self._get_allocations_by_server_uuid(self.server['id'])
-        self.assertIsNotNone(databases.spec_of(self.server['id']).kept)
+        self.assertIsNotNone(databases.spec_of(self.server['id']).retained)
         code, found = recovering.recover()
         self.assertEqual((0, 'built'), (code, found[
             self.server['id']]['state']))

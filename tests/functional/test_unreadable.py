@@ -16,12 +16,12 @@ from tests.functional import databases
 from tests.functional import recovering
 from tests.unit import stored_forms
 
-NEWER = stored_forms.kept(version='2.0')
+NEWER = stored_forms.retained(version='2.0')
 
 
 def newer_nova():
     """Return what a conductor of a newer Nova keeps."""
-    values = stored_forms.kept()
+    values = stored_forms.retained()
     values['requested_networks']['nova_object.version'] = '1.99'
     return values
 
@@ -32,10 +32,10 @@ UNREADABLE = {
         newer_nova(), 'its entry requested_networks cannot be loaded: Version '
         '1.99 of NetworkRequestList'),
     'no_networks': (
-        stored_forms.without(stored_forms.kept(), 'requested_networks'),
+        stored_forms.without(stored_forms.retained(), 'requested_networks'),
         'it has no entry requested_networks'),
     'damaged_files': (
-        stored_forms.kept(injected_files=[7]),
+        stored_forms.retained(injected_files=[7]),
         'its entry injected_files is damaged'),
     'no_entries': (['a list'], 'it is damaged'),
 }

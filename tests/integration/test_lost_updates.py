@@ -17,13 +17,13 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 import sqlalchemy
 
-from cell0_rebuild import kept
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import watched
 from cell0_rebuild import objects as ours
+from cell0_rebuild import retained
 from tests.integration import meetings
 from tests.unit import specs
 
@@ -66,7 +66,7 @@ class SpecTestCase(specs.TestCase):
 
     def keep_files(self):
         """Keep what a burial would lose."""
-        ours.keep(self.another_context(), {self.uuid: kept.Kept(
+        ours.keep(self.another_context(), {self.uuid: retained.Retained(
             specs.some_networks(), injected_files=FILES)})
 
     def forget(self):
@@ -85,12 +85,12 @@ class SpecTestCase(specs.TestCase):
             self.context, instance=instance, instance_uuid=self.uuid,
             project_id='fake', updated_at=timeutils.utcnow()).create()
 
-    def assert_kept(self, expected=True):
+    def assert_retained(self, expected=True):
         """Check whether all that was kept is there."""
-        kept = self.load(self.uuid).kept
-        self.assertEqual(expected, kept is not None)
+        retained = self.load(self.uuid).retained
+        self.assertEqual(expected, retained is not None)
         if expected:
-            self.assertEqual(FILES, kept.injected_files)
+            self.assertEqual(FILES, retained.injected_files)
 
     def assert_zone_is_gone(self):
         """Check that what the PUT was to change has changed."""
@@ -127,24 +127,24 @@ class LostUpdatesTest(SpecTestCase):
 
     def test_a_put_that_writes_after_a_burial_leaves_what_is_kept(self):
         self.meet(self.put_zone(), self.keep_files)
-        self.assert_kept()
+        self.assert_retained()
         self.assert_zone_is_gone()
 
     def test_a_burial_that_writes_after_a_put_leaves_what_that_changed(self):
         self.meet(self.keep_files, self.put_zone())
-        self.assert_kept()
+        self.assert_retained()
         self.assert_zone_is_gone()
 
     def test_a_put_that_writes_after_the_end_brings_nothing_back(self):
         self.keep_files()
         self.meet(self.put_zone(), self.forget)
-        self.assert_kept(False)
+        self.assert_retained(False)
         self.assert_zone_is_gone()
 
     def test_the_end_that_writes_after_a_put_leaves_what_that_changed(self):
         self.keep_files()
         self.meet(self.forget, self.put_zone())
-        self.assert_kept(False)
+        self.assert_retained(False)
         self.assert_zone_is_gone()
 
     def end(self):
@@ -158,14 +158,14 @@ class LostUpdatesTest(SpecTestCase):
         """Check that the mark is with what is kept."""
         self.assertEqual(
             ['display_name'],
-            ours.kept_mark(self.context, self.uuid).get('changed'))
+            ours.retained_mark(self.context, self.uuid).get('changed'))
 
     def test_a_put_that_writes_after_the_hand_over_leaves_its_mark(self):
         self.keep_files()
         self.send()
         self.meet(self.put_zone(), self.end)
         self.assert_marked()
-        self.assert_kept()
+        self.assert_retained()
         self.assert_zone_is_gone()
 
     def test_the_hand_over_that_writes_after_a_put_leaves_its_change(self):
@@ -173,7 +173,7 @@ class LostUpdatesTest(SpecTestCase):
         self.send()
         self.meet(self.end, self.put_zone())
         self.assert_marked()
-        self.assert_kept()
+        self.assert_retained()
         self.assert_zone_is_gone()
 
     def test_a_put_that_writes_after_a_rebuild_is_accepted_leaves_it(self):
@@ -181,7 +181,7 @@ class LostUpdatesTest(SpecTestCase):
         self.send()
         self.meet(self.put_zone(), self.take())
         self.assert_accepted()
-        self.assert_kept()
+        self.assert_retained()
         self.assert_zone_is_gone()
 
     def test_a_rebuild_that_is_accepted_after_a_put_leaves_its_change(self):
@@ -189,7 +189,7 @@ class LostUpdatesTest(SpecTestCase):
         self.send()
         self.meet(self.take(), self.put_zone())
         self.assert_accepted()
-        self.assert_kept()
+        self.assert_retained()
         self.assert_zone_is_gone()
 
     def test_a_put_just_before_a_rebuild_is_accepted_is_left(self):

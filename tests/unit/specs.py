@@ -17,8 +17,8 @@ from oslo_utils.fixture import uuidsentinel
 import sqlalchemy
 
 from cell0_rebuild import activation
-from cell0_rebuild import kept
 from cell0_rebuild import objects as ours
+from cell0_rebuild import retained
 
 
 def some_networks():
@@ -97,7 +97,7 @@ class TestCase(test.NoDBTestCase):
         spec.save()
         found = self.load(spec.instance_uuid)
         self.assertEqual('another', found.availability_zone)
-        return found.kept
+        return found.retained
 
     def costs_of_a_save(self):
         """Return the statements of Nova's save and of ours.
@@ -115,7 +115,7 @@ class TestCase(test.NoDBTestCase):
 
     def keep(self, uuid, networks, **more):
         """Keep networks of a server, and more."""
-        ours.keep(self.context, {uuid: kept.Kept(networks, **more)})
+        ours.keep(self.context, {uuid: retained.Retained(networks, **more)})
 
     @contextlib.contextmanager
     def session(self):

@@ -48,7 +48,7 @@ OTHERS = {'null': None, 'a truth': True, 'a number': 7, 'a text': 'a text',
           'a list': [None], 'a dictionary': {'a': 'b'}}
 
 
-def kept(**entries):
+def retained(**entries):
     """Return what is kept, as it was stored, with other entries."""
     return {**json.loads(KEPT), **entries}
 

@@ -8,10 +8,10 @@ from nova import objects
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild import kept
+from cell0_rebuild import retained
 from tests.unit import stored_forms
 
-read = kept.Kept.from_primitive
+read = retained.Retained.from_primitive
 
 # None of these is known to be what the owner had asked for.
 DEFAULTS = {'requested_destination': None, 'injected_files': [],
@@ -31,7 +31,7 @@ class KeptTest(testtools.TestCase):
             exceptions.Unreadable, read, primitive).reason
 
     def test_what_was_stored_without_a_version_is_read(self):
-        found = read(stored_forms.kept())
+        found = read(stored_forms.retained())
         [network] = found.requested_networks
         self.assertEqual(
             ('00000000-0000-0000-0000-000000000001', '192.0.2.7', 'a tag'),
@@ -40,7 +40,7 @@ class KeptTest(testtools.TestCase):
         self.assertEqual([['/etc/motd', 'aGVsbG8=']], found.injected_files)
 
     def test_what_is_stored_is_that_and_a_version(self):
-        before = stored_forms.kept()
+        before = stored_forms.retained()
         again = read(before).to_primitive()
         self.assertEqual({'version': '1.0'}, {
             name: value for name, value in again.items()
@@ -49,41 +49,41 @@ class KeptTest(testtools.TestCase):
 
     def test_what_is_stored_of_nothing_has_every_entry(self):
         self.assertEqual(
-            set(stored_forms.kept()) | {'version'},
-            set(kept.Kept(None).to_primitive()))
+            set(stored_forms.retained()) | {'version'},
+            set(retained.Retained(None).to_primitive()))
 
     @ddt.data(*DEFAULTS)
     def test_an_entry_that_is_missing_has_its_default(self, name):
-        found = read(stored_forms.without(stored_forms.kept(), name))
+        found = read(stored_forms.without(stored_forms.retained(), name))
         self.assertEqual(DEFAULTS[name], getattr(found, name))
 
     def test_networks_that_are_missing_are_not_taken_for_none(self):
         self.assertEqual(
             'it has no entry requested_networks', self.assert_unreadable(
                 stored_forms.without(
-                    stored_forms.kept(), 'requested_networks')))
+                    stored_forms.retained(), 'requested_networks')))
 
     def test_an_entry_that_is_unknown_is_no_obstacle(self):
-        found = read(stored_forms.kept(version='1.9', newer='unknown'))
+        found = read(stored_forms.retained(version='1.9', newer='unknown'))
         self.assertEqual('a host', found.requested_destination.host)
 
     def test_a_newer_major_version_is_unreadable(self):
         self.assertIn('version 2.0', self.assert_unreadable(
-            stored_forms.kept(version='2.0')))
+            stored_forms.retained(version='2.0')))
 
     @ddt.data('requested_networks', 'requested_destination')
     def test_an_object_of_a_newer_nova_is_unreadable(self, name):
-        values = stored_forms.kept()
+        values = stored_forms.retained()
         values[name]['nova_object.version'] = '1.99'
         reason = self.assert_unreadable(values)
         self.assertIn(f'its entry {name} cannot be loaded', reason)
         self.assertIn('Version 1.99', reason)
 
     def test_another_object_is_unreadable(self):
-        other = stored_forms.kept()['requested_destination']
+        other = stored_forms.retained()['requested_destination']
         self.assertEqual(
             'its entry requested_networks is damaged', self.assert_unreadable(
-                stored_forms.kept(requested_networks=other)))
+                stored_forms.retained(requested_networks=other)))
 
     @ddt.data('requested_networks', 'requested_destination',
               'injected_files', 'written', 'mark')
@@ -92,11 +92,11 @@ class KeptTest(testtools.TestCase):
             'requested_networks': {'null'}, 'requested_destination': {'null'},
             'injected_files': set(), 'written': {'null', 'a text'},
             'mark': {'a dictionary'}}
-        read_it = kept.mark_of if name == 'mark' else read
+        read_it = retained.mark_of if name == 'mark' else read
         found = set()
         for kind, value in stored_forms.OTHERS.items():
             try:
-                read_it(stored_forms.kept(**{name: value}))
+                read_it(stored_forms.retained(**{name: value}))
                 found.add(kind)
             except exceptions.Unreadable:
                 pass
@@ -107,19 +107,20 @@ class KeptTest(testtools.TestCase):
     def test_files_of_another_form_are_unreadable(self, files):
         self.assertEqual(
             'its entry injected_files is damaged', self.assert_unreadable(
-                stored_forms.kept(injected_files=files)))
+                stored_forms.retained(injected_files=files)))
 
     def test_no_reason_tells_what_is_stored(self):
-        values = stored_forms.kept(injected_files=[['/etc/motd', 7, 'secret']])
+        values = stored_forms.retained(
+            injected_files=[['/etc/motd', 7, 'secret']])
         self.assertNotIn('secret', self.assert_unreadable(values))
-        values = stored_forms.kept()
+        values = stored_forms.retained()
         values['requested_networks']['nova_object.data']['objects'][0][
             'nova_object.data']['address'] = 'secret'
         self.assertEqual(
             'its entry requested_networks cannot be loaded (ValueError)',
             self.assert_unreadable(values))
 
-    @hypothesis.given(stored_forms.changed(stored_forms.kept()))
+    @hypothesis.given(stored_forms.changed(stored_forms.retained()))
     @stored_forms.settings(300)
     def test_nothing_that_is_stored_fails_otherwise(self, primitive):
         try:
@@ -131,8 +132,8 @@ class KeptTest(testtools.TestCase):
         self.assertIsInstance(found.injected_files, list)
 
     @hypothesis.given(stored_forms.changed(
-        stored_forms.kept(mark=stored_forms.marked())))
+        stored_forms.retained(mark=stored_forms.marked())))
     @stored_forms.settings(100)
     def test_no_mark_that_is_stored_fails_otherwise(self, primitive):
         with contextlib.suppress(exceptions.Unreadable):
-            self.assertIsInstance(kept.mark_of(primitive), dict)
+            self.assertIsInstance(retained.mark_of(primitive), dict)

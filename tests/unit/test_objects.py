@@ -9,8 +9,8 @@ from nova.objects import fields as nova_fields
 from oslo_serialization import jsonutils
 from oslo_utils.fixture import uuidsentinel
 
-from cell0_rebuild import kept
 from cell0_rebuild import objects as ours
+from cell0_rebuild import retained
 from tests import releases
 from tests.unit import specs
 from tests.unit.specs import NETWORKS
@@ -24,7 +24,7 @@ class KeepTest(specs.TestCase):
     def test_what_is_kept_is_read_back(self, networks):
         uuid = self.create()
         self.keep(uuid, NETWORKS[networks]())
-        found = self.load(uuid).kept
+        found = self.load(uuid).retained
         self.assertEqual(
             plain(NETWORKS[networks]()), plain(found.requested_networks))
 
@@ -32,21 +32,21 @@ class KeepTest(specs.TestCase):
     def test_networks_are_read_back_as_such(self, networks):
         uuid = self.create()
         self.keep(uuid, NETWORKS[networks]())
-        self.assertIsInstance(self.load(uuid).kept.requested_networks,
+        self.assertIsInstance(self.load(uuid).retained.requested_networks,
                               objects.NetworkRequestList)
 
     def test_nothing_is_known_of_a_server_that_was_not_buried(self):
-        self.assertIsNone(self.load(self.create()).kept)
+        self.assertIsNone(self.load(self.create()).retained)
 
     def test_nothing_in_particular_is_told_apart_from_unknown(self):
         uuid = self.create()
         self.keep(uuid, None)
-        self.assertEqual(kept.Kept(requested_networks=None),
-                         self.load(uuid).kept)
+        self.assertEqual(retained.Retained(requested_networks=None),
+                         self.load(uuid).retained)
 
     def test_our_name_in_the_blob_is_not_taken_for_what_is_kept(self):
         uuid = self.create(scheduler_hints={ours.SECTION: ['a hint']})
-        self.assertIsNone(self.load(uuid).kept)
+        self.assertIsNone(self.load(uuid).retained)
 
     @ddt.data('some', 'empty')
     def test_the_networks_are_in_the_field_too(self, networks):
@@ -80,13 +80,13 @@ class KeepTest(specs.TestCase):
         uuid = self.create()
         files = [['/etc/motd', 'aGVsbG8='], ['/etc/ä', '']]
         self.keep(uuid, None, injected_files=files)
-        self.assertEqual(files, self.load(uuid).kept.injected_files)
+        self.assertEqual(files, self.load(uuid).retained.injected_files)
 
     def test_the_destination_is_read_back(self):
         uuid = self.create()
         self.keep(uuid, None, requested_destination=objects.Destination(
             host='a host', node='a node'))
-        found = self.load(uuid).kept.requested_destination
+        found = self.load(uuid).retained.requested_destination
         self.assertIsInstance(found, objects.Destination)
         self.assertEqual(('a host', 'a node'), (found.host, found.node))
         self.assertEqual(set(), found.obj_what_changed())
@@ -101,21 +101,22 @@ class KeepTest(specs.TestCase):
         uuid = self.create()
         self.keep(uuid, specs.some_networks())
         self.keep(uuid, None)
-        self.assertIsNone(self.load(uuid).kept.requested_networks)
+        self.assertIsNone(self.load(uuid).retained.requested_networks)
 
     def test_several_servers_are_kept_at_once(self):
         first, second, other = (self.create() for _ in range(3))
         ours.keep(self.context, {
-            first: kept.Kept(specs.some_networks()), second: kept.Kept(None)})
-        self.assertEqual(2, len(self.load(first).kept.requested_networks))
-        self.assertEqual(kept.Kept(None), self.load(second).kept)
-        self.assertIsNone(self.load(other).kept)
+            first: retained.Retained(specs.some_networks()),
+            second: retained.Retained(None)})
+        self.assertEqual(2, len(self.load(first).retained.requested_networks))
+        self.assertEqual(retained.Retained(None), self.load(second).retained)
+        self.assertIsNone(self.load(other).retained)
 
     def test_a_server_without_spec_is_no_obstacle(self):
         uuid = self.create()
         ours.keep(self.context, {
-            'gone': kept.Kept(None), uuid: kept.Kept(None)})
-        self.assertEqual(kept.Kept(None), self.load(uuid).kept)
+            'gone': retained.Retained(None), uuid: retained.Retained(None)})
+        self.assertEqual(retained.Retained(None), self.load(uuid).retained)
 
     @releases.needs('get_by_instance_uuids')
     def test_specs_that_are_loaded_together_know_what_is_kept(self):
@@ -123,7 +124,7 @@ class KeepTest(specs.TestCase):
         self.keep(uuids[0], specs.some_networks())
         found = objects.RequestSpec.get_by_instance_uuids(self.context, uuids)
         self.assertEqual({uuids[0]}, {
-            spec.instance_uuid for spec in found if spec.kept})
+            spec.instance_uuid for spec in found if spec.retained})
 
     def test_what_is_kept_is_not_sent_to_other_services(self):
         uuid = self.create()
@@ -159,7 +160,8 @@ class SaveTest(specs.TestCase):
         self.keep(uuid, specs.some_networks())
         self.change(spec)
         self.assertEqual(
-            plain(specs.some_networks()), plain(spec.kept.requested_networks))
+            plain(specs.some_networks()),
+            plain(spec.retained.requested_networks))
 
     def test_a_spec_that_is_saved_twice_keeps_it(self):
         uuid = self.create()
@@ -178,7 +180,7 @@ class SaveTest(specs.TestCase):
         spec = self.load(uuid)
         ours.forget(self.context, uuid)
         self.assertIsNone(self.change(spec))
-        self.assertIsNone(spec.kept)
+        self.assertIsNone(spec.retained)
 
     def test_other_networks_in_the_field_do_not_replace_what_is_kept(self):
         uuid = self.create()
@@ -253,7 +255,7 @@ class SaveTest(specs.TestCase):
         self.assertEqual(
             {1}, self.load(uuid).numa_topology.cells[0].pcpuset)
         self.assertEqual(plain(specs.some_networks()),
-                         plain(self.load(uuid).kept.requested_networks))
+                         plain(self.load(uuid).retained.requested_networks))
 
     @ddt.data(*NETWORKS)
     def test_a_save_without_a_change_sends_no_statement(self, networks):
@@ -287,7 +289,7 @@ class ForgetTest(specs.TestCase):
         uuid = self.create()
         self.keep(uuid, NETWORKS[networks]())
         ours.forget(self.context, uuid)
-        self.assertIsNone(self.load(uuid).kept)
+        self.assertIsNone(self.load(uuid).retained)
 
     @ddt.data(*NETWORKS)
     def test_the_blob_is_as_it_was_before(self, networks):
@@ -328,7 +330,7 @@ class ForgetTest(specs.TestCase):
         self.keep(uuid, None)
         self.keep(other, None)
         ours.forget(self.context, uuid)
-        self.assertEqual(kept.Kept(None), self.load(other).kept)
+        self.assertEqual(retained.Retained(None), self.load(other).retained)
 
     def test_a_server_of_which_nothing_is_kept_is_not_written(self):
         uuid = self.create()
@@ -359,7 +361,7 @@ class StockNovaTest(specs.TestCase):
         uuid = self.create()
         self.keep(uuid, NETWORKS[networks]())
         self.change(self.load_stock(uuid))
-        self.assertIsNone(self.load(uuid).kept)
+        self.assertIsNone(self.load(uuid).retained)
 
     def test_it_can_be_kept_again(self):
         uuid = self.create()
@@ -367,4 +369,4 @@ class StockNovaTest(specs.TestCase):
         self.change(self.load_stock(uuid))
         self.keep(uuid, specs.some_networks())
         self.assertEqual('another', self.load(uuid).availability_zone)
-        self.assertEqual(2, len(self.load(uuid).kept.requested_networks))
+        self.assertEqual(2, len(self.load(uuid).retained.requested_networks))

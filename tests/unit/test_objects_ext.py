@@ -78,7 +78,7 @@ class RegistrationTest(specs.TestCase):
             self.context, serializer.serialize_entity(self.context, spec))
         self.assertIs(ours.RequestSpec, type(found))
         self.assertEqual(uuidsentinel.server, found.instance_uuid)
-        self.assertIsNone(found.kept)
+        self.assertIsNone(found.retained)
 
     def test_a_message_of_ours_is_one_of_stock_nova(self):
         messages = [

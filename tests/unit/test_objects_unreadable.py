@@ -11,9 +11,10 @@ from tests.unit import specs
 from tests.unit import stored_forms
 
 UNREADABLE = {
-    'of a newer version': stored_forms.kept(version='2.0', newer='unknown'),
+    'of a newer version': stored_forms.retained(
+        version='2.0', newer='unknown'),
     'without networks': stored_forms.without(
-        stored_forms.kept(), 'requested_networks'),
+        stored_forms.retained(), 'requested_networks'),
     'no entries': ['a list'],
     'empty': '',
 }
@@ -41,7 +42,7 @@ class UnreadableTest(StoredTestCase):
         uuid = self.store(UNREADABLE[kind], num_instances=7)
         spec = self.load(uuid)
         self.assertEqual(7, spec.num_instances)
-        self.assertIsNone(spec.kept)
+        self.assertIsNone(spec.retained)
         self.assertIsNotNone(spec.unreadable)
 
     @releases.needs('get_by_instance_uuids')
@@ -51,7 +52,7 @@ class UnreadableTest(StoredTestCase):
         self.keep(uuids[1], None)
         found = objects.RequestSpec.get_by_instance_uuids(self.context, uuids)
         self.assertEqual({uuids[1]}, {
-            spec.instance_uuid for spec in found if spec.kept})
+            spec.instance_uuid for spec in found if spec.retained})
 
     @ddt.data(*UNREADABLE)
     def test_a_save_leaves_it_as_it_is(self, kind):
@@ -61,14 +62,14 @@ class UnreadableTest(StoredTestCase):
 
     @ddt.data(*UNREADABLE)
     def test_it_is_known_to_be_there(self, kind):
-        self.assertTrue(ours.is_kept(
+        self.assertTrue(ours.is_retained(
             self.context, self.store(UNREADABLE[kind])))
 
     @ddt.data(*UNREADABLE)
     def test_it_is_forgotten_with_the_rest(self, kind):
         uuid = self.store(UNREADABLE[kind])
         ours.forget(self.context, uuid)
-        self.assertFalse(ours.is_kept(self.context, uuid))
+        self.assertFalse(ours.is_retained(self.context, uuid))
 
     @ddt.data('of a newer version', 'no entries', 'empty')
     def test_nothing_is_added_to_it(self, kind):
@@ -81,40 +82,40 @@ class UnreadableTest(StoredTestCase):
     @ddt.data('of a newer version', 'no entries', 'empty')
     def test_its_mark_is_not_read(self, kind):
         self.assertRaises(
-            exceptions.Unreadable, ours.kept_mark, self.context,
+            exceptions.Unreadable, ours.retained_mark, self.context,
             self.store(UNREADABLE[kind]))
 
     def test_a_spec_that_can_be_read_again_says_so(self):
-        uuid = self.store(stored_forms.kept(version='2.0'))
+        uuid = self.store(stored_forms.retained(version='2.0'))
         spec = self.load(uuid)
         self.keep(uuid, None)
         self.change(spec)
         self.assertIsNone(spec.unreadable)
-        self.assertIsNotNone(spec.kept)
+        self.assertIsNotNone(spec.retained)
 
 
 class VersionsTest(StoredTestCase):
 
     def test_what_was_stored_without_a_version_is_read(self):
-        uuid = self.store(stored_forms.kept(mark=stored_forms.marked()))
+        uuid = self.store(stored_forms.retained(mark=stored_forms.marked()))
         self.assertIsNone(self.load(uuid).unreadable)
         self.assertEqual(
-            'a tag', self.load(uuid).kept.requested_networks[0].tag)
+            'a tag', self.load(uuid).retained.requested_networks[0].tag)
         self.assertEqual(
-            stored_forms.marked(), ours.kept_mark(self.context, uuid))
+            stored_forms.marked(), ours.retained_mark(self.context, uuid))
 
     def test_what_is_added_leaves_the_version_and_what_is_unknown(self):
-        newer = stored_forms.kept(version='1.7', newer='unknown')
+        newer = stored_forms.retained(version='1.7', newer='unknown')
         uuid = self.store(newer)
         ours.keep_also(self.context, uuid, written='an image')
         self.assertEqual(
             dict(newer, written='an image'), self.section(uuid))
 
     def test_what_is_added_to_what_has_no_version_has_none(self):
-        uuid = self.store(stored_forms.kept())
+        uuid = self.store(stored_forms.retained())
         ours.keep_also(self.context, uuid, written='an image')
         self.assertEqual(
-            stored_forms.kept(written='an image'), self.section(uuid))
+            stored_forms.retained(written='an image'), self.section(uuid))
 
     def test_what_is_kept_anew_has_the_version(self):
         uuid = self.create()

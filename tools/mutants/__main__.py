@@ -37,7 +37,7 @@ ROOT, OUT = testing.ROOT, testing.run_tests.OUT
 STATE = ROOT / '.state/mutants'
 # From so many seconds on, not all tests that reach a mutant are run.
 SLOW = 1
-SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'kept.py',
+SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'retained.py',
            'stored.py', 'move/*.py', 'conductor/builder*.py',
            'api/rebuild*.py', 'api/delete*.py')
 

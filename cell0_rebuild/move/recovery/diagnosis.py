@@ -210,7 +210,7 @@ class Finder:
                 cell0_row and row.touched < self._before) else None
         traces = [Trace(cell, row)]
         if cell0_row is None or row.is_on_host:
-            if cell0_row is None and not our_objects.is_kept(
+            if cell0_row is None and not our_objects.is_retained(
                     self._context, uuid):
                 return None
             return Stuck(uuid, State.BUILT, traces, cell)

@@ -255,7 +255,7 @@ def _attempt(context: ty.Any, found: diagnosis.Stuck) -> attempts.Attempt:
     else:
         where = cells.cell0(context)
     there = copies.read(cells.targeted(context, where), found.uuid)
-    the_mark = _kept_mark(context, found.uuid)
+    the_mark = _retained_mark(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
     the_mark.accepted = the_mark.accepted and bool(found.traces)
     return attempts.Attempt(
@@ -265,10 +265,10 @@ def _attempt(context: ty.Any, found: diagnosis.Stuck) -> attempts.Attempt:
         the_mark, last_state=watched.state(there.instance), row_id=row_id)
 
 
-def _kept_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
-    kept = our_objects.kept_mark(context, uuid)
+def _retained_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
+    retained = our_objects.retained_mark(context, uuid)
     return attempt_record.read(
-        kept) if kept else attempt_record.Mark('', [], {})
+        retained) if retained else attempt_record.Mark('', [], {})
 
 
 def _finish_taken(context: ty.Any, found: diagnosis.Stuck) -> bool:
@@ -284,7 +284,7 @@ def _finish_taken(context: ty.Any, found: diagnosis.Stuck) -> bool:
 def _finish(context: ty.Any, found: diagnosis.Stuck) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
-    the_mark = _kept_mark(context, found.uuid)
+    the_mark = _retained_mark(context, found.uuid)
     # It was being taken back when a compute took it.
     api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)

@@ -72,12 +72,12 @@ class Search:
         api, cell0 = cells.API, cells.name(self._home)
         yield api, self._found(_build_requests, None, self._before)
         yield cell0, self._found(_hidden, self._home)
-        yield api, self._found(_kept, None, self._before, self._home.id)
+        yield api, self._found(_retained, None, self._before, self._home.id)
         yield cell0, self._found(_attempted, self._home)
         if api in self._problems:
             return
         for cell in self._cells:
-            yield cells.name(cell), self._with_kept(_hostless, cell)
+            yield cells.name(cell), self._with_retained(_hostless, cell)
         yield cell0, self._abandoned()
 
     def _found(
@@ -89,12 +89,12 @@ class Search:
         for page in _pages(lambda last: read(context, *args, last)):
             yield from (uuid for _, uuid in page)
 
-    def _with_kept(
+    def _with_retained(
         self, read: ty.Callable[..., _Page], cell: ty.Any
     ) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, cell)
         for page in _pages(lambda last: read(cctxt, last)):
-            yield from lookup.kept_of(
+            yield from lookup.retained_of(
                 self._context, [uuid for _, uuid in page])
 
     def _abandoned(self) -> collections.abc.Iterator[str]:
@@ -108,7 +108,8 @@ def count_unknown(context: ty.Any) -> int:
     """Return how many buried servers are without their networks."""
     cctxt = cells.targeted(context, cells.cell0(context))
     return sum(
-        len(page) - len(lookup.kept_of(context, [uuid for _, uuid in page]))
+        len(page) - len(
+            lookup.retained_of(context, [uuid for _, uuid in page]))
         for page in _pages(lambda last: _buried(cctxt, last)))
 
 
@@ -140,7 +141,7 @@ def _hidden(context: ty.Any, last: int) -> _Page:
 
 
 @api_db_api.context_manager.reader
-def _kept(
+def _retained(
     context: ty.Any, before: datetime.datetime, cell0_id: int, last: int
 ) -> _Page:
     model, mapping = api_models.RequestSpec, api_models.InstanceMapping
@@ -153,7 +154,7 @@ def _kept(
     ).filter(
         # In no cell, or without a mapping.
         sa.or_(mapping.cell_id.is_(None), mapping.cell_id != cell0_id),
-        touched < before, lookup.has_kept(model.spec)), model, last)
+        touched < before, lookup.has_retained(model.spec)), model, last)
 
 
 @main_db_api.pick_context_manager_reader

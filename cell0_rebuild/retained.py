@@ -18,7 +18,7 @@ VERSION = '1.0'
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class Retained:
     """What is kept of a create request from burial to rebuild.
 
     :param requested_networks: a NetworkRequestList, or None if the owner
@@ -47,7 +47,7 @@ class Kept:
             'written': self.written}
 
     @classmethod
-    def from_primitive(cls, primitive: ty.Any) -> Kept:
+    def from_primitive(cls, primitive: ty.Any) -> Retained:
         """Return what was stored by :meth:`to_primitive`.
 
         :raises Unreadable: if this package cannot read it.
