@@ -25,7 +25,6 @@ from oslo_utils import uuidutils
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import accepted
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
@@ -34,8 +33,8 @@ from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import copies
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 
 
@@ -46,7 +45,7 @@ class Attempt:
     :param build_request: as the conductor took it, its instance without the
         mark.
     :param mark: the mark that was on it.
-    :param last_state: what was :mod:`watched` when the build request went.
+    :param last_state: what was watched when the build request went.
     :param in_cell: the row in the real cell has that, too.
     :param maybe_ended: the database went away when the build request went.
     :param row_id: the row that Nova has created in the real cell.
@@ -106,9 +105,9 @@ def exhume(
     attempt = attempt_record.Mark(
         uuidutils.generate_uuid(),
         changed=sorted(instance.obj_what_changed()),
-        baseline=watched.state(
+        baseline=late_changes.state(
             buried.instance, buried.bdms, buried.instance.tags),
-        asked=watched.state(instance), mapped_at=_text(mapped_at),
+        asked=late_changes.state(instance), mapped_at=_text(mapped_at),
         writes=writes, aged=True)
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
@@ -134,7 +133,7 @@ def exhume(
         api_db.to_cell0(
             context, uuid, attempt.generation, cell.id,
             functools.partial(
-                accepted.keep_late, cctxt, uuid, attempt.asked),
+                late_changes.keep_late, cctxt, uuid, attempt.asked),
             **as_before(attempt))
         raise
     return attempt.generation
@@ -229,14 +228,14 @@ def hand_over(
         raise
     if last is None or now is None:
         return False
-    attempt.last_state = watched.state(last.instance)
+    attempt.last_state = late_changes.state(last.instance)
     late = {
-        **watched.changes(attempt.mark.baseline, now),
-        **watched.changes(watched.state(attempt.build_request.instance),
+        **late_changes.changes(attempt.mark.baseline, now),
+        **late_changes.changes(late_changes.state(attempt.build_request.instance),
                           attempt.last_state)}
     attempt.mark.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
-        watched.apply(destination, instance, bdms, late)
+        late_changes.apply(destination, instance, bdms, late)
     attempt.in_cell = True
     return True
 
@@ -282,7 +281,8 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
                 built = copies.read(destination, attempt.uuid)
-                watched.apply(destination, built.instance, built.bdms, late)
+                late_changes.apply(
+                    destination, built.instance, built.bdms, late)
         return is_there
 
     is_deleted = cell0_db.close(

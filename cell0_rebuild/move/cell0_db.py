@@ -23,7 +23,7 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import watched
+from cell0_rebuild.move import late_changes
 
 
 class MaybeHidden(db_exc.DBError):  # type: ignore[misc]
@@ -159,7 +159,7 @@ def _watched(
         context, instance_uuid, expected_attrs=['system_metadata', 'tags'])
     bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
         context, instance_uuid)
-    return instance, watched.state(instance, bdms, instance.tags)
+    return instance, late_changes.state(instance, bdms, instance.tags)
 
 
 def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
@@ -183,7 +183,7 @@ def close(
     row and fails.
 
     :param context: targeted at cell0.
-    :param baseline: what was :mod:`watched` when the server was read.
+    :param baseline: what was watched when the server was read.
     :param carry_over: is called with the late changes; the row stays if it
         returns False.
     :returns: True if the server was deleted here, or is being deleted; then
@@ -196,6 +196,6 @@ def close(
     except exception.InstanceNotFound:
         return True
     is_deleted = _is_being_deleted(instance)
-    if carry_over(watched.changes(baseline, now)) and not is_deleted:
+    if carry_over(late_changes.changes(baseline, now)) and not is_deleted:
         _remove(context, instance_uuid)
     return is_deleted

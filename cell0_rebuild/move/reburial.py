@@ -18,15 +18,14 @@ from nova import objects
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import accepted
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
+from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 
 
@@ -82,7 +81,7 @@ def bury_again(
     cell0_db.show(cctxt, attempt.uuid)
     buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.generation, home.id,
-        functools.partial(accepted.keep_late, cctxt, attempt.uuid, seen),
+        functools.partial(late_changes.keep_late, cctxt, attempt.uuid, seen),
         cell.id if cell else None,
         **(attempts.as_before(attempt.mark) if record is None else {})))
     if cell is not None:
@@ -101,10 +100,11 @@ def _keep_changes(
     if attempt.in_cell or (attempt.handed_over and not attempt.last_state):
         # Its owner may have updated it in its cell.
         with contextlib.suppress(exception.InstanceNotFound):
-            attempt.last_state = watched.state(objects.Instance.get_by_uuid(
+            attempt.last_state = late_changes.state(
+                objects.Instance.get_by_uuid(
                 cells.targeted(context, cell), attempt.uuid,
                 expected_attrs=['system_metadata']))
-    return accepted.keep_changes(context, cctxt, attempt)
+    return late_changes.keep_changes(context, cctxt, attempt)
 
 
 def _record(

@@ -14,7 +14,7 @@ from tests.functional import databases
 from tests.functional import recovering
 
 # Between a read of an instance and its save.
-UPDATE = 'cell0_rebuild.move.watched.update'
+UPDATE = 'cell0_rebuild.move.late_changes.update'
 NOTE = {'noted': 'by somebody'}
 
 

@@ -9,7 +9,7 @@ Each test changes all that this Nova lets a PUT change.
 import ddt
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.move import watched
+from cell0_rebuild.move import late_changes
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
@@ -19,7 +19,7 @@ PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 UPDATE = 'nova.compute.api.API.update_instance'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
 MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
-APPLY = 'cell0_rebuild.move.watched.apply'
+APPLY = 'cell0_rebuild.move.late_changes.apply'
 
 
 def fail(*args, **kwargs):
@@ -84,7 +84,7 @@ class SchemaTest(UpdateTestCase):
         with self.microversion_is(microversion):
             self.put(asked)
         self.assertIn('display_name', changed)
-        self.assertEqual(set(), set(changed) - set(watched.FIELDS))
+        self.assertEqual(set(), set(changed) - set(late_changes.FIELDS))
 
     def test_a_put_of_everything_changes_every_property(self):
         self.update()

@@ -21,7 +21,7 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import watched
+from cell0_rebuild.move import late_changes
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
 from tests.integration import meetings
@@ -286,7 +286,7 @@ class MetadataTest(GraveTestCase):
     def change(self):
         """Return a change that has read the server and is to write it."""
         instance = self.load()
-        change = watched.saved(self.another_context(), instance)
+        change = late_changes.saved(self.another_context(), instance)
         change.__enter__()
         instance.display_name = 'changed'
         instance.system_metadata['image_min_disk'] = '7'

@@ -7,7 +7,7 @@ import unittest
 from nova import objects
 from oslo_serialization import jsonutils
 
-from cell0_rebuild.move import watched
+from cell0_rebuild.move import late_changes
 
 
 class StateTest(unittest.TestCase):
@@ -16,14 +16,14 @@ class StateTest(unittest.TestCase):
         super().setUp()
         objects.register_all()
         self.instance = objects.Instance(system_metadata={}, **{
-            field: None for field in watched.FIELDS
+            field: None for field in late_changes.FIELDS
             if field not in ('locked', 'auto_disk_config')},
             locked=False, auto_disk_config=False)
 
     def test_it_is_the_same_when_json_has_carried_it(self):
         self.instance.access_ip_v4 = '192.0.2.7'
         self.instance.access_ip_v6 = '2001:db8::7'
-        state = watched.state(self.instance)
+        state = late_changes.state(self.instance)
         self.assertEqual(state, jsonutils.loads(jsonutils.dumps(state)))
         self.assertEqual('192.0.2.7', state['access_ip_v4'])
 
@@ -31,22 +31,24 @@ class StateTest(unittest.TestCase):
         other = self.instance.obj_clone()
         self.instance.access_ip_v6 = '2001:db8::7'
         self.instance.auto_disk_config = True
-        before, after = watched.state(other), watched.state(self.instance)
-        watched.update(other, watched.changes(before, after))
-        self.assertEqual(after, watched.state(other))
+        before, after = late_changes.state(
+            other), late_changes.state(self.instance)
+        late_changes.update(other, late_changes.changes(before, after))
+        self.assertEqual(after, late_changes.state(other))
 
     def test_what_an_older_version_did_not_watch_has_not_changed(self):
-        before = watched.state(self.instance)
+        before = late_changes.state(self.instance)
         del before['access_ip_v4']
         self.instance.access_ip_v4 = '192.0.2.7'
         self.instance.hostname = 'new'
-        self.assertEqual({'hostname': 'new'}, watched.changes(
-            before, watched.state(self.instance)))
+        self.assertEqual({'hostname': 'new'}, late_changes.changes(
+            before, late_changes.state(self.instance)))
 
     def test_what_a_newer_version_watches_more_is_left_alone(self):
-        before = dict(watched.state(self.instance), newer='value')
+        before = dict(late_changes.state(self.instance), newer='value')
         self.assertEqual(
-            {}, watched.changes(before, watched.state(self.instance)))
+            {},
+            late_changes.changes(before, late_changes.state(self.instance)))
         instance = types.SimpleNamespace()
-        watched.update(instance, {'newer': 'value', 'hostname': 'new'})
+        late_changes.update(instance, {'newer': 'value', 'hostname': 'new'})
         self.assertEqual({'hostname': 'new'}, vars(instance))

@@ -36,11 +36,11 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import copies
+from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import watched
 from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)
@@ -262,7 +262,7 @@ def _attempt(context: ty.Any, found: diagnosis.Stuck) -> attempts.Attempt:
         objects.BuildRequest(
             instance_uuid=found.uuid, instance=there.instance,
             block_device_mappings=there.bdms),
-        the_mark, last_state=watched.state(there.instance), row_id=row_id)
+        the_mark, last_state=late_changes.state(there.instance), row_id=row_id)
 
 
 def _retained_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
