@@ -3,7 +3,7 @@
 """The RequestSpec that keeps what a burial would lose.
 
 When a server is buried, Nova forgets which networks its owner asked for, and
-the rest of :class:`kept.Retained`. We keep it, in the JSON blob that Nova stores a
+the rest of :class:`.Retained`. We keep it, in the JSON blob that Nova stores a
 RequestSpec in, beside the object's own data, where every Nova ignores it. The
 object's fields and version stay Nova's, so every service and release can read
 it.
