@@ -147,6 +147,12 @@ class TargetsTest(testtools.TestCase):
         self.assertGreater(len(names), 20)
         self.assertEqual(sorted(set(names)), sorted(names))
 
+    def test_every_reason_tells_what_for(self):
+        self.assertEqual([], [
+            str(target) for target in probe.targets()
+            if len(target.reason.split()) < 3
+            and target.reason != 'called: likewise'])
+
 
 @ddt.ddt
 class ReadTest(testtools.TestCase):
