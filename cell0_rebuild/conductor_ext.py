@@ -22,9 +22,9 @@ PATCHES = (
     patching.Patch(
         nova_internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
     patching.Patch(
-        nova_internals.ACTION_START, f'{_WRAPPERS}.actions:action_start'),
+        nova_internals.ACTION_START, f'{_WRAPPERS}.hooks:action_start'),
     patching.Patch(
-        nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.mappings:destroy'),
+        nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.hooks:destroy_mapping'),
     *(patching.Reliance(target) for target in (
         nova_internals.DELETION, *nova_internals.BUILD_STEPS,
         *nova_internals.MOVES,

@@ -23,9 +23,8 @@ from oslo_log import log as logging
 import tenacity
 
 from cell0_rebuild.conductor import accelerators
-from cell0_rebuild.conductor import actions
 from cell0_rebuild.conductor import guards
-from cell0_rebuild.conductor import mappings
+from cell0_rebuild.conductor import hooks
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import stale_claims
 from cell0_rebuild.conductor import throttle
@@ -79,7 +78,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param volume: its root volume, if an image is being written to it.
         """
         builder = self._of(attempt)
-        with actions.of_rebuild(attempt.uuid), builder._slot.taken():
+        with hooks.of_rebuild(attempt.uuid), builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
                 injected_files, volume)
@@ -97,7 +96,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         builder = self._of(attempt)
         if api_db.is_answered(context, attempt.uuid, attempt.generation):
-            with actions.of_rebuild(attempt.uuid):
+            with hooks.of_rebuild(attempt.uuid):
                 builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context, None)
@@ -128,7 +127,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 self._phases.end('image')
             stale_claims.release_leftovers(context, attempt)
             accelerators.release_leftovers(context, attempt, request_spec)
-            with mappings.destroyed_after(
+            with hooks.check_before_mapping_goes(
                     functools.partial(self._check_current, context)):
                 self.schedule_and_build_instances(
                     context, [build_request], [request_spec], image,
