@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import collections.abc
 import datetime
+import importlib.metadata
 import itertools
 import json
 import sys
@@ -159,6 +160,10 @@ def show_json(
 
 def main() -> int:
     """Parse the command line and run the command."""
+    if '--version' in sys.argv[1:]:
+        # Nova's parser would print that of Nova.
+        print(importlib.metadata.version('cell0-rebuild'))
+        return MENDED
     nova_compat.set_up_concurrency()
     try:
         _configure(sys.argv)

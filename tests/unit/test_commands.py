@@ -2,6 +2,7 @@
 
 """The commands, as an operator starts them."""
 
+import importlib.metadata
 import json
 
 from nova.db.api import models as api_models
@@ -67,6 +68,11 @@ class CommandsTest(testtools.TestCase):
         self.assertIn(
             'Nothing to do. What was touched in the last 3600 s was left '
             'alone.', ended.output)
+
+    def test_the_version_is_that_of_the_package(self):
+        ended = self.nova.start('cell0-rebuild-manage', '--version')
+        self.assertEqual((0, importlib.metadata.version('cell0-rebuild')),
+                         (ended.code, ended.output.strip()))
 
     def recover(self, *arguments):
         """Recover with the nova.conf of a site that debugs Nova."""
