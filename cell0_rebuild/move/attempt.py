@@ -255,7 +255,7 @@ def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     """Tell whether the server is where this attempt, no other, has put it."""
     place = api_db.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
-    # A later attempt may get a row with the same ID; see mark.py.
+    # A later attempt may get a row with the same ID; see attempt_record.py.
     retained = our_objects.retained_mark(context, attempt.uuid)
     return (place is not None and place.cell_id == cell.id
             and (row.id if row else None) == attempt.row_id

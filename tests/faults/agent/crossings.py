@@ -148,7 +148,14 @@ def transacting(kind, name_of):
             database = name_of(connection)
             if database is None:
                 return original(connection, *args)
-            return cross(kind, database, original, connection, *args)
+            try:
+                return cross(kind, database, original, connection, *args)
+            except BaseException:
+                # As a server does for a client that is gone. The pool takes
+                # a connection whose commit has failed back as it is.
+                with contextlib.suppress(Exception):
+                    connection.connection.rollback()
+                raise
         return transacted
     return make
 
