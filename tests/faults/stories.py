@@ -13,7 +13,7 @@ from tests.faults import remains
 from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
-from tests.functional import test_reimage
+from tests.functional import reimage_base
 
 PORT = nova_fixtures.NeutronFixture.port_1['id']
 VOLUME = uuidsentinel.data_volume
@@ -47,7 +47,7 @@ class Deployment(base.FunctionalTestCase):
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
         self.stub_out('cell0_rebuild.move.allocations._PAUSE', 0.1)
-        self.cinder = self.useFixture(test_reimage.WritingCinder(self))
+        self.cinder = self.useFixture(reimage_base.WritingCinder(self))
         self._old_image = self.cinder.image
         self.cyborg = self.useFixture(cyborg.Cyborg())
         self._service = self._start_compute('host1').service_ref.uuid
@@ -66,7 +66,7 @@ class Deployment(base.FunctionalTestCase):
         self.cinder.image, self.cinder.status = self._old_image, 'reserved'
         if story == REIMAGE:
             server = self.bury(**self._body_on_volume())
-            wanted = {'volume': test_reimage.VOLUME,
+            wanted = {'volume': reimage_base.VOLUME,
                       'request': {'imageRef': self.glance.image2['id']}}
         elif story == ACCELERATOR:
             server = self.bury(**self._body(), flavorRef=self._device_flavor)
@@ -83,7 +83,7 @@ class Deployment(base.FunctionalTestCase):
             'networks': [{'port': PORT}], 'tags': TAGS, 'metadata': METADATA,
             'imageRef': '', 'block_device_mapping_v2': [
                 {'boot_index': 0, 'source_type': 'volume',
-                 'uuid': test_reimage.VOLUME,
+                 'uuid': reimage_base.VOLUME,
                  'destination_type': 'volume'}]}
 
     def _body(self):

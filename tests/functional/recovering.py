@@ -13,12 +13,12 @@ from keystoneauth1 import exceptions as ks_exc
 from cell0_rebuild.cmd import manage
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import test_races
+from tests.functional import races_base
 
 # So that what happened just now is old enough.
 AT_ONCE = -5
 
-SCHEDULER = test_races.SCHEDULER
+SCHEDULER = races_base.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
 END = 'cell0_rebuild.move.api_db.end'
 HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
@@ -38,6 +38,11 @@ class Crash(BaseException):
 def crash(*args, **kwargs):
     """End the process."""
     raise Crash
+
+
+def fail(*args, **kwargs):
+    """Fail as a bug or a broker would."""
+    raise RuntimeError('a step failed')
 
 
 def recover(*servers, older_than=AT_ONCE, dry_run=False):
@@ -60,12 +65,12 @@ def placement_down():
         'get_allocs_for_consumer', be_down)
 
 
-class RecoverTestCase(test_races.RaceTestCase):
+class RecoverTestCase(races_base.RaceTestCase):
     """A buried server, a host for it, and a conductor that waits."""
 
     def setUp(self):
         super().setUp()
-        self.late = self.useFixture(test_races.HeldMessage())
+        self.late = self.useFixture(races_base.HeldMessage())
 
     def rebuild_until(self, step, before=None, after=None, **body):
         """Have the server rebuilt, with something happening at a step."""

@@ -15,7 +15,7 @@ from oslo_db.sqlalchemy import test_fixtures
 
 from cell0_rebuild.conductor import endpoint
 from tests.functional import databases
-from tests.functional import test_races
+from tests.functional import races_base
 
 _REBUILD = ('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
             'rebuild_instance_in_cell0')
@@ -39,7 +39,7 @@ class Messages(fixtures.Fixture):
         self.useFixture(fixtures.MonkeyPatch(_REBUILD, received))
 
 
-class BehindTest(test_races.RaceTestCase):
+class BehindTest(races_base.RaceTestCase):
 
     def setUp(self):
         super().setUp()

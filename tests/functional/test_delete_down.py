@@ -23,7 +23,7 @@ from cell0_rebuild import retained
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_races
+from tests.functional import races_base
 
 # That of [database] in nova-api, that of the host, and another.
 API, HOST, OTHER = 'cell1', 'cell2', 'cell3'
@@ -89,7 +89,7 @@ class DeleteTest(DownTestCase):
     @ddt.data(*CELLS)
     def test_deleted_when_its_conductor_had_died_nothing_is_left(
             self, database):
-        self.rebuild_until(test_races.SCHEDULER, before=recovering.crash)
+        self.rebuild_until(races_base.SCHEDULER, before=recovering.crash)
         self.delete_with_down(database)
         self.assertEqual('deleted', self.recovered())
 
@@ -113,7 +113,7 @@ class DeleteTest(DownTestCase):
     @ddt.data('cell0', API)
     def test_a_conductor_at_work_leaves_nothing(self, database):
         self.rebuild_until(
-            test_races.SCHEDULER,
+            races_base.SCHEDULER,
             after=lambda *args, **kwargs: self.delete_with_down(database))
         self.assert_nothing_left()
         self.assertEqual((0, {}), recovering.recover())
@@ -216,7 +216,7 @@ class LeftTest(DownTestCase):
         self.assertEqual('deleted', self.recovered())
 
     def test_its_allocations_are_released_first(self):
-        self.rebuild_until(test_races.SCHEDULER, after=recovering.crash)
+        self.rebuild_until(races_base.SCHEDULER, after=recovering.crash)
         self.cut_short(self.server)
         with recovering.placement_down():
             code, found = recovering.recover()

@@ -17,7 +17,6 @@ from nova.tests.functional.api import client as api_client
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_recover
 from tests.functional.recovering import crash
 
 HIDE = 'cell0_rebuild.move.cell0_db.hide'
@@ -105,22 +104,22 @@ class DowngradeTestCase(recovering.RecoverTestCase):
 
     def _leave_shown_again(self):
         self.useFixture(base.Interception(
-            recovering.TAGS, before=test_recover.fail))
+            recovering.TAGS, before=recovering.fail))
         self.rebuild_until(recovering.BACK, before=crash)
 
     def _leave_buried_again(self):
         self.useFixture(base.Interception(
-            recovering.TAGS, before=test_recover.fail))
+            recovering.TAGS, before=recovering.fail))
         self.rebuild_until(recovering.REMOVE, before=crash)
 
     def _leave_taken_back(self):
         self.useFixture(base.Interception(
-            recovering.CAST, before=test_recover.fail))
+            recovering.CAST, before=recovering.fail))
         self.rebuild_until(recovering.REMOVE, before=crash)
 
     def _leave_hidden(self):
         self.useFixture(base.Interception(
-            recovering.CAST, before=test_recover.fail))
+            recovering.CAST, before=recovering.fail))
         self.rebuild_until(recovering.SHOW, before=crash)
 
     def status(self):

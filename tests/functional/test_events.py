@@ -8,7 +8,7 @@ from nova.tests.functional.api import client
 
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import test_races
+from tests.functional import races_base
 
 
 class EventsTestCase(base.FunctionalTestCase):
@@ -24,7 +24,7 @@ class EventsTestCase(base.FunctionalTestCase):
 
     def on_its_way(self):
         """Return a server that no conductor has taken yet."""
-        self.late = self.useFixture(test_races.HeldMessage())
+        self.late = self.useFixture(races_base.HeldMessage())
         server = self.bury()
         self.rebuild(server)
         self.assertIsNone(databases.cell_of(server['id']))

@@ -11,7 +11,7 @@ from oslo_utils import fixture as utils_fixture
 
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import test_races
+from tests.functional import races_base
 
 CONF = cfg.CONF
 
@@ -221,7 +221,7 @@ class FaultTest(HistoryTestCase):
 
         def fail(*args, **kwargs):
             raise exception.SchedulerHostFilterNotFound(filter_name='late')
-        self.useFixture(base.Interception(test_races.SCHEDULER, before=fail))
+        self.useFixture(base.Interception(races_base.SCHEDULER, before=fail))
         self.rebuild(self.server)
         self.assertIn(
             'late', self.buried_again(self.server)['fault']['message'])

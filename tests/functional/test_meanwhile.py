@@ -8,8 +8,7 @@ from oslo_messaging import exceptions as messaging_exc
 
 from tests.functional import base
 from tests.functional import recovering
-from tests.functional import test_recover
-from tests.functional import test_reimage
+from tests.functional import reimage_base
 
 SEIZE = 'cell0_rebuild.move.api_db.seize'
 BURY = 'cell0_rebuild.move.reburial.bury_again'
@@ -55,7 +54,7 @@ class DeleteTest(recovering.RecoverTestCase):
 
     def _fail_deleted_before(self, step):
         with self.deleted_before(step):
-            self.rebuild_until(recovering.CAST, before=test_recover.fail)
+            self.rebuild_until(recovering.CAST, before=recovering.fail)
 
 
 class RebuildTest(recovering.RecoverTestCase):
@@ -71,7 +70,7 @@ class RebuildTest(recovering.RecoverTestCase):
         self.assert_shown_once(self.server['id'], 'ACTIVE')
 
 
-class ReimageTest(test_reimage.ReimageTestCase):
+class ReimageTest(reimage_base.ReimageTestCase):
 
     def test_recovered_before_the_conductor_accepts_it_it_stays_buried(self):
         hook = self.useFixture(base.Interception(

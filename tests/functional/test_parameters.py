@@ -2,44 +2,15 @@
 
 """What a rebuild request may change on a buried server."""
 
-import copy
-
-from oslo_utils import uuidutils
 
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import databases
-from tests.functional import test_volumes
+from tests.functional import parameters_base
 from tests import releases
 
 
-class ParameterTestCase(base.FunctionalTestCase):
-
-    def rebuilt(self, server, **body):
-        """Return the server after a rebuild that succeeded."""
-        if not self.computes:
-            self._start_compute('host1')
-        self.rebuild(server, **body)
-        return self.active(server)
-
-    def row(self, cell='cell1'):
-        """Return the row of the only server that is in a cell."""
-        [row] = databases.dump()[cell]['instances']
-        return row
-
-    def new_image(self, **changes):
-        """Return the ID of another image."""
-        image = copy.deepcopy(self.glance.image1)
-        image.update(id=uuidutils.generate_uuid(), **changes)
-        self.glance.create(None, image)
-        return image['id']
-
-    def new_key(self, name):
-        self.api.api_post('/os-keypairs', {'keypair': {
-            'name': name, 'type': 'ssh', 'public_key': base.PUBLIC_KEY}})
-
-
-class ParameterTest(ParameterTestCase):
+class ParameterTest(parameters_base.ParameterTestCase):
 
     def test_a_name_is_changed_and_the_hostname_stays(self):
         server = self.bury()
@@ -141,7 +112,7 @@ class ParameterTest(ParameterTestCase):
         self.assertIn(base.PUBLIC_KEY, extra['keypairs'])
 
 
-class HostnameTest(ParameterTestCase):
+class HostnameTest(parameters_base.ParameterTestCase):
 
     options = {'api_microversion': '2.90'}
 
@@ -170,7 +141,7 @@ class HostnameTest(ParameterTestCase):
             self.server)['OS-EXT-SRV-ATTR:hostname'])
 
 
-class PasswordTest(ParameterTestCase):
+class PasswordTest(parameters_base.ParameterTestCase):
 
     def setUp(self):
         super().setUp()
@@ -200,7 +171,7 @@ class PasswordTest(ParameterTestCase):
         self.active(self.server)
 
 
-class CertificateTest(ParameterTestCase):
+class CertificateTest(parameters_base.ParameterTestCase):
 
     def test_certificates_are_set(self):
         server = self.bury()
@@ -231,7 +202,7 @@ class CertificateTest(ParameterTestCase):
         self.useFixture(cinder.CinderFixture(self))
         server = self.bury(imageRef='', block_device_mapping_v2=[{
             'boot_index': 0, 'destination_type': 'volume',
-            'uuid': test_volumes.VOLUME, 'source_type': 'volume'}])
+            'uuid': cinder.ROOT, 'source_type': 'volume'}])
         before = databases.dump()
         error = self.assert_refused(
             400, server, trusted_image_certificates=['a'])
@@ -240,7 +211,7 @@ class CertificateTest(ParameterTestCase):
             [], databases.differences(before, databases.dump()))
 
 
-class LockTest(ParameterTestCase):
+class LockTest(parameters_base.ParameterTestCase):
 
     def test_a_server_that_its_owner_has_locked_is_409_for_the_owner(self):
         self.api = self.api_fixture.api

@@ -9,13 +9,13 @@ from oslo_utils.fixture import uuidsentinel
 from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import test_parameters
-from tests.functional import test_races
+from tests.functional import parameters_base
+from tests.functional import races_base
 
 NUMA = {'hw:numa_nodes': '1'}
 
 
-class NewImageTest(test_parameters.ParameterTestCase):
+class NewImageTest(parameters_base.ParameterTestCase):
 
     def test_its_properties_take_the_place_of_the_old_ones(self):
         old = self.new_image(properties={'hw_disk_bus': 'ide'}, min_ram=1)
@@ -60,7 +60,7 @@ class NewImageTest(test_parameters.ParameterTestCase):
             before=lambda *args, **kwargs: given.append(
                 kwargs['image']['id'])))
         self.useFixture(base.Interception(
-            test_races.SCHEDULER,
+            races_base.SCHEDULER,
             before=lambda _self, _context, spec, *args, **kwargs:
                 given.append(spec.image.id)))
         self.rebuilt(server, imageRef=new)
@@ -68,7 +68,7 @@ class NewImageTest(test_parameters.ParameterTestCase):
         self.assertEqual(new, databases.spec_of(server['id']).image.id)
 
 
-class NumaTest(test_parameters.ParameterTestCase):
+class NumaTest(parameters_base.ParameterTestCase):
     """No host is there: what is asked for is looked at in cell0."""
 
     def topologies(self, server):
@@ -105,7 +105,7 @@ class NumaTest(test_parameters.ParameterTestCase):
         self.assertEqual([1, 1], self.topologies(server))
 
 
-class EncryptionTest(test_parameters.ParameterTestCase):
+class EncryptionTest(parameters_base.ParameterTestCase):
 
     compute_driver = 'fake.EphEncryptionDriverLUKS'
 
@@ -128,7 +128,7 @@ class EncryptionTest(test_parameters.ParameterTestCase):
             'hw_ephemeral_encryption_format': 'luks'}, {})
 
 
-class SameImageTest(test_parameters.ParameterTestCase):
+class SameImageTest(parameters_base.ParameterTestCase):
 
     def setUp(self):
         super().setUp()
@@ -146,7 +146,7 @@ class SameImageTest(test_parameters.ParameterTestCase):
         self.properties.update(os_type='linux', hw_vif_model='virtio')
         seen = []
         self.useFixture(base.Interception(
-            test_races.SCHEDULER,
+            races_base.SCHEDULER,
             before=lambda _self, _context, spec, *args, **kwargs:
                 seen.append(spec.image.properties.hw_vif_model)))
         rebuilt = self.rebuilt(self.server)
@@ -165,7 +165,7 @@ class SameImageTest(test_parameters.ParameterTestCase):
         self.assertEqual(before, databases.spec_of(self.server['id']).blob)
 
 
-class RefusedAsStockTest(test_parameters.ParameterTestCase):
+class RefusedAsStockTest(parameters_base.ParameterTestCase):
     """A launched server is asked the same and answers the same."""
 
     def assert_refused_as_stock(self, code, needle, **body):
@@ -222,7 +222,7 @@ class RefusedAsStockTest(test_parameters.ParameterTestCase):
             imageRef=self.glance.image1['id'])
 
 
-class ForbiddenByFlavorTest(test_parameters.ParameterTestCase):
+class ForbiddenByFlavorTest(parameters_base.ParameterTestCase):
 
     def test_an_image_that_overrides_the_flavors_topology_is_400(self):
         server = self.bury(flavorRef=self._create_flavor(extra_spec=NUMA))

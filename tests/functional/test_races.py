@@ -2,71 +2,19 @@
 
 """Deletes and late messages before, during and after a rebuild."""
 
-import futurist
 from nova import context as nova_context
 from nova import objects
 
-from cell0_rebuild.conductor import endpoint
-from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import reburial
-from cell0_rebuild import rpcapi
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import races_base
 
-SCHEDULER = ('nova.scheduler.client.query.SchedulerQueryClient.'
-             'select_destinations')
+SCHEDULER = races_base.SCHEDULER
 
-
-class RaceTestCase(base.FunctionalTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.server = self.bury()
-        self._start_compute('host1')
-
-    def assert_gone(self):
-        """Check that nothing of the server can be seen any more."""
-        self._wait_until_deleted(self.server)
-        self.assertEqual([], self.api.get_servers())
-        # A conductor that is at work learns of it at its next step.
-        self._wait_for_assert(self._assert_nothing_left)
-
-    def _assert_nothing_left(self):
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id']))
-        found = databases.dump()
-        self.assertEqual([], found['api']['build_requests'])
-        for cell in ('cell0', 'cell1'):
-            self.assertEqual([], [
-                row for row in found[cell]['instances']
-                if not row['deleted']])
-
-    def bury_as_an_operator_would(self, *args, **kwargs):
-        context = nova_context.get_admin_context()
-        build_request = objects.BuildRequest.get_by_instance_uuid(
-            context, self.server['id'])
-        found = attempt_record.of(build_request.instance)
-        attempt_record.take_off(build_request.instance)
-        reburial.bury_again(
-            context, attempts.Attempt(build_request, found), None,
-            self._record)
-
-    def _record(self, context):
-        instance = objects.Instance.get_by_uuid(context, self.server['id'])
-        instance.vm_state = 'error'
-        instance.save()
-
-    def wait_for_the_conductor(self):
-        """Wait until the row in cell0 is gone or shown again."""
-        self._wait_for_assert(lambda: self.assertFalse(any(
-            row['hidden'] for row in databases.dump()['cell0']['instances']
-            if not row['deleted'])))
-
-
-class DeleteTest(RaceTestCase):
+class DeleteTest(races_base.RaceTestCase):
 
     def test_deleted_before_the_rebuild_it_stays_deleted(self):
         self.api.delete_server(self.server['id'])
@@ -94,7 +42,7 @@ class DeleteTest(RaceTestCase):
         self.assert_gone()
 
     def test_deleted_before_the_message_arrives_it_stays_deleted(self):
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self.assert_shown_once(self.server['id'], 'BUILD')
         self._delete()
@@ -108,7 +56,7 @@ class DeleteTest(RaceTestCase):
         self.assert_gone()
 
     def test_deleted_by_an_api_without_the_package_it_stays_deleted(self):
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self.stub_out('cell0_rebuild.move.attempt_record.of', lambda _: None)
         self._delete()
@@ -122,7 +70,7 @@ class DeleteTest(RaceTestCase):
         self.api.delete_server(self.server['id'])
 
 
-class OneWinnerTest(RaceTestCase):
+class OneWinnerTest(races_base.RaceTestCase):
 
     def test_of_two_rebuilds_one_is_accepted_and_one_is_409(self):
         self.useFixture(base.Interception(
@@ -160,7 +108,7 @@ class OneWinnerTest(RaceTestCase):
         self.rebuild(self.server)
 
 
-class LateMessageTest(RaceTestCase):
+class LateMessageTest(races_base.RaceTestCase):
 
     def test_buried_again_while_the_scheduler_thinks_it_is_not_lost(self):
         self.useFixture(base.Interception(
@@ -174,7 +122,7 @@ class LateMessageTest(RaceTestCase):
         self.active(self.server)
 
     def test_a_first_message_after_a_second_rebuild_harms_nothing(self):
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self.bury_as_an_operator_would()
         late.let_through()
@@ -191,7 +139,7 @@ class LateMessageTest(RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ACTIVE')
 
     def test_a_first_message_while_a_second_rebuild_waits_harms_nothing(self):
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self.bury_as_an_operator_would()
         self.rebuild(self.server)
@@ -203,7 +151,7 @@ class LateMessageTest(RaceTestCase):
         self.active(self.server)
 
     def test_a_message_that_comes_twice_builds_once(self):
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         built = []
         self.useFixture(base.Interception(
@@ -217,7 +165,7 @@ class LateMessageTest(RaceTestCase):
             self.actions(self.server))
 
 
-class LateChangeTest(RaceTestCase):
+class LateChangeTest(races_base.RaceTestCase):
 
     def test_a_name_that_changes_on_the_way_is_kept(self):
         self.useFixture(base.Interception(
@@ -241,7 +189,7 @@ class LateChangeTest(RaceTestCase):
         instance = objects.Instance.get_by_uuid(cctxt, self.server['id'])
         bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
             cctxt, self.server['id'])
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         instance.display_description = 'late'
         instance.locked = True
@@ -265,7 +213,7 @@ class LateChangeTest(RaceTestCase):
         context = nova_context.get_admin_context()
         instance = objects.Instance.get_by_uuid(
             cells.targeted(context, cells.cell0(context)), self.server['id'])
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         instance.task_state = 'deleting'
         instance.save()
@@ -279,38 +227,7 @@ class LateChangeTest(RaceTestCase):
             {}, self._get_allocations_by_server_uuid(self.server['id'])))
 
     def test_what_the_request_changes_wins_over_what_was(self):
-        late = self.useFixture(HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server, name='asked')
         late.deliver()
         self.assertEqual('asked', self.active(self.server)['name'])
-
-
-class HeldMessage(base.fixtures.Fixture):
-    """Holds the messages to the conductor back until they are delivered."""
-
-    def _setUp(self):
-        self._held = []
-        self._holds = True
-        send = rpcapi.RebuildAPI.rebuild_instance_in_cell0
-
-        def hold(api, context, *args):
-            if self._holds:
-                self._held.append((context, args))
-            else:
-                send(api, context, *args)
-        self.useFixture(base.fixtures.MonkeyPatch(
-            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
-            hold))
-
-    def let_through(self):
-        """Hold back no more messages."""
-        self._holds = False
-
-    def deliver(self, index=0):
-        """Deliver a message that was held back, as often as one likes."""
-        context, args = self._held[index]
-        copy = nova_context.RequestContext.from_dict(context.to_dict())
-        uuid, generation, spec, *others = args
-        with futurist.SynchronousExecutor() as executor:
-            endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
-                copy, uuid, generation, spec.obj_clone(), *others)

@@ -14,7 +14,7 @@ from cell0_rebuild.conductor import stale_claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_races
+from tests.functional import races_base
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 
@@ -154,7 +154,7 @@ class PlacementTest(recovering.RecoverTestCase):
             {}, self._get_allocations_by_server_uuid(self.server['id']))
 
 
-class LostRaceTest(test_races.RaceTestCase):
+class LostRaceTest(races_base.RaceTestCase):
 
     def test_a_build_request_that_is_there_already_is_409(self):
         # As a crash of Nova itself would leave it.

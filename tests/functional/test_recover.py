@@ -9,11 +9,7 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
 from tests.functional.recovering import crash
-
-
-def fail(*args, **kwargs):
-    """Fail as a bug or a broker would."""
-    raise RuntimeError('a step failed')
+from tests.functional.recovering import fail
 
 
 @ddt.ddt

@@ -18,7 +18,6 @@ from cell0_rebuild.move.recovery import search
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_recover
 
 
 @ddt.ddt
@@ -83,7 +82,7 @@ class WakeUpTest(recovering.RecoverTestCase):
     def test_a_cast_that_fails_after_a_recovery_does_not_lose_it(self):
         def recover_and_fail(*args, **kwargs):
             self._recover()
-            test_recover.fail()
+            recovering.fail()
         self.rebuild_until(recovering.CAST, before=recover_and_fail)
         self.assert_buried()
 
@@ -234,7 +233,7 @@ class FailureTest(recovering.RecoverTestCase):
     def test_a_database_that_fails_leaves_it_to_the_next_run(self):
         self.rebuild(self.server)
         self.useFixture(base.Interception(
-            recovering.SHOW, before=test_recover.fail))
+            recovering.SHOW, before=recovering.fail))
         code, found = recovering.recover()
         self.assertEqual((1, 'RuntimeError: a step failed'), (
             code, found[self.server['id']]['result']))

@@ -20,11 +20,10 @@ from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_networks
-from tests.functional import test_races
+from tests.functional import races_base
 
 
-class LostServerTest(test_races.RaceTestCase):
+class LostServerTest(races_base.RaceTestCase):
 
     def test_a_lost_confirmation_deleted_the_server_that_was_built(self):
         def deliver_and_fail(*args, **kwargs):
@@ -126,7 +125,7 @@ class LostServerTest(test_races.RaceTestCase):
         raise exception.NoValidHost(reason='')
 
 
-class StaleAttemptTest(test_races.RaceTestCase):
+class StaleAttemptTest(races_base.RaceTestCase):
     """The first scheduler's answer is a failure, and late."""
 
     def setUp(self):
@@ -143,7 +142,7 @@ class StaleAttemptTest(test_races.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ACTIVE')
 
     def test_a_late_no_valid_host_showed_a_server_that_was_on_its_way(self):
-        late = self.useFixture(test_races.HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self._answer_late(lambda: None)
         late.deliver(0)
@@ -195,7 +194,7 @@ class StaleAttemptTest(test_races.RaceTestCase):
                       'select_destinations', select)
 
 
-class DeletedServerTest(test_races.RaceTestCase):
+class DeletedServerTest(races_base.RaceTestCase):
 
     def test_a_delete_at_the_hand_over_left_a_row_for_ever(self):
         deleted, marked = threading.Event(), threading.Event()
@@ -223,7 +222,7 @@ class DeletedServerTest(test_races.RaceTestCase):
         self.assert_gone()
 
 
-class NewerVersionTest(test_races.RaceTestCase):
+class NewerVersionTest(races_base.RaceTestCase):
     """A newer nova-api or conductor has marked the attempt."""
 
     def setUp(self):
@@ -247,7 +246,7 @@ class NewerVersionTest(test_races.RaceTestCase):
 
     def test_a_delete_by_an_older_nova_api_was_a_500(self):
         self.useFixture(base.Interception(
-            test_races.SCHEDULER,
+            races_base.SCHEDULER,
             before=lambda *args, **kwargs: self.api.delete_server(
                 self.server['id'])))
         self.rebuild(self.server)
@@ -264,7 +263,7 @@ class NewerVersionTest(test_races.RaceTestCase):
 class AnswerTest(base.FunctionalTestCase):
 
     def test_an_address_that_somebody_took_was_a_500(self):
-        network = test_networks.NETWORK['id']
+        network = self.neutron.network_1['id']
         server = self.bury(
             networks=[{'uuid': network, 'fixed_ip': '192.168.1.50'}])
         self._start_compute('host1')

@@ -17,11 +17,10 @@ from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_networks
-from tests.functional import test_races
+from tests.functional import races_base
 
 
-class DeadConductorTest(test_races.RaceTestCase):
+class DeadConductorTest(races_base.RaceTestCase):
 
     def test_a_delete_after_its_conductor_had_died_left_a_row_for_ever(self):
         self.stub_out('cell0_rebuild.move.attempt.hand_over',
@@ -73,7 +72,7 @@ class AcceleratorTest(base.FunctionalTestCase):
         self.assertEqual(1, len(accelerators.of(server['id'])))
 
 
-class LostCommitTest(test_races.RaceTestCase):
+class LostCommitTest(races_base.RaceTestCase):
     """A database has committed, and then its connection is lost."""
 
     def test_a_move_that_was_refused_left_it_in_build_for_ever(self):
@@ -202,7 +201,7 @@ class AnswerTest(base.FunctionalTestCase):
     def setUp(self):
         super().setUp()
         self.server = self.bury(
-            networks=[{'port': test_networks.PORT['id']}])
+            networks=[{'port': self.neutron.port_1['id']}])
         self._start_compute('host1')
 
     def test_a_network_service_that_was_away_was_a_500(self):

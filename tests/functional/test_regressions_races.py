@@ -15,7 +15,7 @@ from cell0_rebuild.conductor import stale_claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_races
+from tests.functional import races_base
 
 DESTROY = 'nova.objects.instance.Instance.destroy'
 MARK = 'nova.compute.api.API._update_queued_for_deletion'
@@ -38,7 +38,7 @@ class HeldHandOver(fixtures.Fixture):
         test.assertTrue(self._reached.wait(30))
 
 
-class LostChangeTest(test_races.RaceTestCase):
+class LostChangeTest(races_base.RaceTestCase):
 
     def test_a_name_given_while_it_was_buried_again_was_lost(self):
         self.api.put_service_force_down(
@@ -61,7 +61,7 @@ class LostChangeTest(test_races.RaceTestCase):
         self.api.put_server(self.server['id'], {'server': {'name': 'late'}})
 
 
-class LostDeleteTest(test_races.RaceTestCase):
+class LostDeleteTest(races_base.RaceTestCase):
 
     def test_a_rebuild_at_the_end_of_a_delete_undid_it(self):
         self.useFixture(base.Interception(
@@ -77,7 +77,7 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.assert_gone()
 
     def test_a_delete_met_by_the_begin_of_a_rebuild_was_500(self):
-        late = self.useFixture(test_races.HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.useFixture(base.Interception(
             'nova.compute.api.API._delete',
             before=lambda *args, **kwargs: self.rebuild(self.server)))
@@ -93,7 +93,7 @@ class LostDeleteTest(test_races.RaceTestCase):
         self.admin_api.put_service(host, {'status': 'disabled'})
         server = self.bury(networks=[{'port': port['id']}])
         self.admin_api.put_service(host, {'status': 'enabled'})
-        late = self.useFixture(test_races.HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
 
         def build(*args, **kwargs):
             late.deliver()
@@ -107,7 +107,7 @@ class LostDeleteTest(test_races.RaceTestCase):
             '', self.neutron.show_port(port['id'])['port']['device_id'])
 
     def test_an_error_of_a_delete_met_by_a_rebuild_was_hidden(self):
-        late = self.useFixture(test_races.HeldMessage())
+        late = self.useFixture(races_base.HeldMessage())
         self.useFixture(base.Interception(
             'nova.compute.utils.may_have_ports_or_volumes',
             before=self._rebuild_and_fail))
@@ -222,7 +222,7 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
                       vars(nova_api.API)['_delete'].__wrapped__)
 
 
-class LostClaimTest(test_races.RaceTestCase):
+class LostClaimTest(races_base.RaceTestCase):
 
     def test_a_stale_conductor_took_the_resources_of_a_live_server(self):
         self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 1)

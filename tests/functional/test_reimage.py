@@ -14,73 +14,13 @@ from cell0_rebuild.conductor import endpoint
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import api_db
 from tests.functional import base
-from tests.functional import cinder
 from tests.functional import databases
+from tests.functional import reimage_base
 
-VOLUME = cinder.ROOT
-
-
-class WritingCinder(cinder.CinderFixture):
-    """Extends Nova's stand-in by what Cinder does with an image."""
-
-    def __init__(self, test):
-        super().__init__(test)
-        self.image = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
-        self.status = 'reserved'
-        self.refusal = None
-        self.lost = None
-        self.written = []
-        self.ends = 'reserved'
-        self.hiccups = []
-
-    def fake_get(self, context, volume_id, microversion=None):
-        volume = super().fake_get(context, volume_id, microversion)
-        if self.status == 'downloading' and self.hiccups:
-            raise self.hiccups.pop()
-        if volume_id == VOLUME:
-            volume['volume_image_metadata'] = {'image_id': self.image}
-            volume['status'], self.status = self.status, (
-                self.ends if self.status == 'downloading' else self.status)
-        return volume
-
-    def fake_reimage_volume(
-            self, context, volume_id, image_id, reimage_reserved=False):
-        if self.refusal:
-            raise self.refusal
-        self.written.append((volume_id, image_id, reimage_reserved))
-        self.status = 'downloading'
-        if self.ends == 'reserved':
-            self.image = image_id
-        if self.lost:
-            raise self.lost
+VOLUME = reimage_base.VOLUME
 
 
-class ReimageTestCase(base.FunctionalTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
-        self.cinder = self.useFixture(WritingCinder(self))
-        self.new = self.glance.image2['id']
-        self.server = self.bury_root(source_type='volume', uuid=VOLUME)
-        self._start_compute('host1')
-
-    def bury_root(self, **bdm):
-        return self.bury(imageRef='', block_device_mapping_v2=[{
-            'boot_index': 0, 'destination_type': 'volume', **bdm}])
-
-    def root(self, cell):
-        """Return the row of the only block device mapping in a cell."""
-        [bdm] = databases.dump()[cell]['block_device_mapping']
-        return bdm
-
-    def assert_as_it_was(self, before):
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
-        self.assertEqual([], self.cinder.written)
-
-
-class VolumeTest(ReimageTestCase):
+class VolumeTest(reimage_base.ReimageTestCase):
 
     def test_cinder_has_written_it_before_a_host_is_chosen(self):
         found = []
@@ -133,7 +73,7 @@ class VolumeTest(ReimageTestCase):
         self.assertEqual({}, self.cinder.volume_to_attachment[VOLUME])
 
 
-class FailureTest(ReimageTestCase):
+class FailureTest(reimage_base.ReimageTestCase):
 
     def fail(self, **body):
         self.rebuild(self.server, imageRef=self.new, **body)
@@ -223,7 +163,7 @@ class FailureTest(ReimageTestCase):
             self.new, databases.spec_of(self.server['id']).image.id)
 
 
-class AnswerTest(ReimageTestCase):
+class AnswerTest(reimage_base.ReimageTestCase):
 
     def test_an_answer_of_cinder_that_was_lost_is_no_refusal(self):
         self.cinder.lost = exception.CinderConnectionFailed(reason='timeout')
@@ -232,7 +172,7 @@ class AnswerTest(ReimageTestCase):
         self.assertEqual(1, len(self.cinder.written))
 
 
-class RefusalTest(ReimageTestCase):
+class RefusalTest(reimage_base.ReimageTestCase):
 
     def setUp(self):
         super().setUp()
@@ -317,7 +257,7 @@ class RefusalTest(ReimageTestCase):
         self.assertIn('small', self.refused(400))
 
 
-class OlderMicroversionTest(ReimageTestCase):
+class OlderMicroversionTest(reimage_base.ReimageTestCase):
 
     options = {'api_microversion': '2.90'}
 
@@ -336,12 +276,12 @@ class OlderMicroversionTest(ReimageTestCase):
 
 class VolumeToBeTest(base.FunctionalTestCase):
 
-    bury_root = ReimageTestCase.bury_root
-    root = ReimageTestCase.root
+    bury_root = reimage_base.ReimageTestCase.bury_root
+    root = reimage_base.ReimageTestCase.root
 
     def setUp(self):
         super().setUp()
-        self.cinder = self.useFixture(WritingCinder(self))
+        self.cinder = self.useFixture(reimage_base.WritingCinder(self))
         self.new = self.glance.image2['id']
         self.made_from = []
         self.useFixture(base.Interception(

@@ -20,8 +20,8 @@ from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
 from tests.functional import recovering
-from tests.functional import test_races
-from tests.functional import test_reimage
+from tests.functional import races_base
+from tests.functional import reimage_base
 from tests import releases
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
@@ -62,7 +62,7 @@ class Stall:
         self._meanwhile.join(60)
 
 
-class StallTestCase(test_races.RaceTestCase):
+class StallTestCase(races_base.RaceTestCase):
     """A server that is brought back while its conductor stalls."""
 
     def leave_allocations(self):
@@ -236,7 +236,7 @@ class AcceleratorsTest(StallTestCase):
         self.assertEqual(1, len(self.cyborg.of(self.server['id'])))
 
 
-class VolumeTest(test_reimage.ReimageTestCase):
+class VolumeTest(reimage_base.ReimageTestCase):
 
     def test_a_conductor_that_is_stale_has_no_image_written(self):
         self.useFixture(base.Interception(

@@ -18,7 +18,7 @@ from cell0_rebuild import conf
 from cell0_rebuild import nova_internals
 from cell0_rebuild import objects
 from tests.functional import base
-from tests.functional import recovering
+from tests.functional import races_base
 
 SUCCESS = upgradecheck.Code.SUCCESS
 WARNING = upgradecheck.Code.WARNING
@@ -38,6 +38,7 @@ class Checking:
             self.assertIsNone(result.details)
         else:
             self.assertIn(words, result.details)
+
 
 class NovaTest(Checking, testtools.TestCase):
     """Without the stand-ins that Nova's own tests put into it."""
@@ -123,7 +124,7 @@ class StatusTest(Checking, base.FunctionalTestCase):
 
     def test_interrupted_rebuilds_are_counted(self):
         server = self.bury()
-        self.useFixture(recovering.test_races.HeldMessage())
+        self.useFixture(races_base.HeldMessage())
         self.rebuild(server)
         self.assert_check(SUCCESS, None, self.checks.check_stuck)
         now = timeutils.utcnow()

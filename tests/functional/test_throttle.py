@@ -5,8 +5,8 @@
 import time
 
 from tests.functional import base
-from tests.functional import test_races
-from tests.functional import test_reimage
+from tests.functional import races_base
+from tests.functional import reimage_base
 
 
 class _OneSlot:
@@ -26,7 +26,7 @@ class _OneSlot:
         self._wait_for_state_change(self.other, 'ACTIVE')
 
 
-class BulkTest(_OneSlot, test_races.RaceTestCase):
+class BulkTest(_OneSlot, races_base.RaceTestCase):
 
     def test_of_many_each_made_the_others_slower(self):
         seen = []
@@ -44,7 +44,7 @@ class BulkTest(_OneSlot, test_races.RaceTestCase):
 
     def test_while_one_waits_for_the_scheduler_another_is_built(self):
         self.useFixture(base.Interception(
-            test_races.SCHEDULER, before=self.rebuild_the_other))
+            races_base.SCHEDULER, before=self.rebuild_the_other))
         self.rebuild(self.server)
         self.active(self.server)
 
@@ -53,12 +53,12 @@ class BulkTest(_OneSlot, test_races.RaceTestCase):
             'cell0_rebuild.conductor.stale_claims.release',
             before=self.rebuild_the_other))
         self.useFixture(base.Interception(
-            test_races.SCHEDULER, after=self.bury_as_an_operator_would))
+            races_base.SCHEDULER, after=self.bury_as_an_operator_would))
         self.rebuild(self.server)
         self._wait_for_state_change(self.other, 'ACTIVE')
 
 
-class ReimageTest(_OneSlot, test_reimage.ReimageTestCase):
+class ReimageTest(_OneSlot, reimage_base.ReimageTestCase):
 
     def test_while_an_image_is_written_another_is_built(self):
         self.useFixture(base.Interception(

@@ -7,22 +7,15 @@ import fixtures
 from oslo_utils.fixture import uuidsentinel
 import sqlalchemy as sa
 
-from tests.functional import base
 from tests.functional import cinder
-from tests.functional import databases
+from tests.functional import volumes_base
+from tests.functional.volumes_base import DATA
+from tests.functional.volumes_base import NEW
+from tests.functional.volumes_base import NEW_DATA
+from tests.functional.volumes_base import VOLUME
 
-VOLUME = {'source_type': 'volume', 'destination_type': 'volume'}
-LOCAL_ROOT = {'source_type': 'image', 'destination_type': 'local',
-              'boot_index': 0}
 BLANK = {'source_type': 'blank', 'destination_type': 'local'}
-NEW = {'destination_type': 'volume', 'volume_size': 1}
-
-DATA = {**VOLUME, 'uuid': 'volume'}
 SHARED = {**VOLUME, 'uuid': cinder.CinderFixture.MULTIATTACH_VOL}
-NEW_DATA = [{**NEW, 'source_type': 'image', 'uuid': 'image'},
-            {**NEW, 'source_type': 'snapshot', 'uuid': 'snapshot'},
-            {**NEW, 'source_type': 'blank', 'volume_type': 'lvm-1'}]
-
 # Block devices of a server. What a test fills in: "image", "snapshot" and
 # "volume" as uuid. Those that have no root of their own get a local one.
 KINDS = {
@@ -48,39 +41,6 @@ OWN = ('id', 'uuid', 'instance_uuid', 'volume_id', 'attachment_id',
        'connection_info', 'created_at', 'updated_at')
 
 
-class VolumesTestCase(base.FunctionalTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.cinder = self.useFixture(cinder.Cinder(self))
-        self.image = self.glance.image1['id']
-        self.snapshot = self.cinder.add_snapshot()
-        self.flavor_id = self._create_flavor(ephemeral=1, swap=1024)
-
-    def body(self, devices, volume=cinder.ROOT):
-        """Return the body of a create with these block devices."""
-        given = {'volume': volume, 'image': self.image,
-                 'snapshot': self.snapshot}
-        devices = [
-            {**device, 'uuid': given.get(device['uuid'], device['uuid'])}
-            if 'uuid' in device else device for device in devices]
-        image = {'imageRef': ''}
-        if not any(device.get('boot_index') == 0 for device in devices):
-            image = {'imageRef': self.glance.image1['id']}
-            devices = [{**LOCAL_ROOT, 'uuid': image['imageRef']}, *devices]
-        return {**image, 'flavorRef': self.flavor_id,
-                'block_device_mapping_v2': devices}
-
-    def bury_with(self, *devices, **kwargs):
-        """Bury a server with these block devices."""
-        return self.bury(**self.body(devices, **kwargs))
-
-    def bdms(self, cell, server):
-        """Return the rows of a server, as they were asked for."""
-        return [row for row in databases.dump()[cell]['block_device_mapping']
-                if row['instance_uuid'] == server['id']]
-
-
 class ReverseOrder(fixtures.Fixture):
     """Has SQLite reverse the rows of a SELECT without ORDER BY."""
 
@@ -94,7 +54,7 @@ class ReverseOrder(fixtures.Fixture):
 
 
 @ddt.ddt
-class KindsTest(VolumesTestCase):
+class KindsTest(volumes_base.VolumesTestCase):
 
     @ddt.data(*KINDS)
     def test_it_gets_what_a_server_gets_that_found_a_host(self, kind):
@@ -118,7 +78,7 @@ class KindsTest(VolumesTestCase):
                  for name, value in row.items()} for row in rows]
 
 
-class ReservationTest(VolumesTestCase):
+class ReservationTest(volumes_base.VolumesTestCase):
 
     def test_its_reservations_are_kept_to_the_end(self):
         server = self.bury_with(

@@ -5,14 +5,14 @@
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import cinder
-from tests.functional import test_races
-from tests.functional import test_volumes_kinds as kinds
+from tests.functional import races_base
+from tests.functional import volumes_base
 
 
-ROOT = {**kinds.DATA, 'boot_index': 0}
+ROOT = {**volumes_base.DATA, 'boot_index': 0}
 
 
-class VanishedTest(kinds.VolumesTestCase):
+class VanishedTest(volumes_base.VolumesTestCase):
 
     def assert_refused_without_trace(self, code, server, reason):
         """Check the reason, too, and what Cinder was asked for."""
@@ -22,14 +22,14 @@ class VanishedTest(kinds.VolumesTestCase):
         self.assertEqual(volumes, self.cinder.state())
 
     def test_a_volume_that_is_gone_is_400(self):
-        for device in (ROOT, kinds.DATA):
+        for device in (ROOT, volumes_base.DATA):
             volume = uuidsentinel.root if device is ROOT else cinder.ROOT
             server = self.bury_with(device, volume=volume)
             self.cinder.deleted.add(volume)
             self.assert_refused_without_trace(400, server, volume)
 
     def test_a_volume_that_somebody_reset_is_400(self):
-        for device in (ROOT, kinds.DATA):
+        for device in (ROOT, volumes_base.DATA):
             server = self.bury_with(device)
             [attachment] = self.cinder.attachments(cinder.ROOT)
             self.cinder.volume_to_attachment[cinder.ROOT].clear()
@@ -38,7 +38,7 @@ class VanishedTest(kinds.VolumesTestCase):
             self.assert_refused_without_trace(400, server, attachment)
 
     def test_a_volume_that_another_server_has_by_now_is_400(self):
-        server = self.bury_with(kinds.DATA)
+        server = self.bury_with(volumes_base.DATA)
         [attachment] = self.cinder.attachments(cinder.ROOT)
         self.cinder.volume_to_attachment[cinder.ROOT].clear()
         self.cinder.create_vol_attachment(
@@ -46,7 +46,7 @@ class VanishedTest(kinds.VolumesTestCase):
         self.assert_refused_without_trace(400, server, attachment)
 
     def test_an_attachment_of_another_server_is_400(self):
-        server = self.bury_with(kinds.DATA)
+        server = self.bury_with(volumes_base.DATA)
         [attachment] = self.cinder.attachments(cinder.ROOT)
         self.cinder.volume_to_attachment[cinder.ROOT][attachment][
             'instance_uuid'] = uuidsentinel.another_server
@@ -55,12 +55,12 @@ class VanishedTest(kinds.VolumesTestCase):
             self.assert_refused_without_trace(400, server, attachment)
 
     def test_a_volume_in_error_is_409(self):
-        server = self.bury_with(kinds.DATA)
+        server = self.bury_with(volumes_base.DATA)
         self.cinder.fixed[cinder.ROOT] = {'status': 'error'}
         self.assert_refused_without_trace(409, server, cinder.ROOT)
 
     def test_a_snapshot_that_is_gone_is_400(self):
-        snapshot = kinds.NEW_DATA[1]
+        snapshot = volumes_base.NEW_DATA[1]
         servers = [self.bury_with({**snapshot, 'boot_index': 0}),
                    self.bury_with(snapshot)]
         self.cinder.volume_snapshots.clear()
@@ -69,7 +69,7 @@ class VanishedTest(kinds.VolumesTestCase):
 
     def test_an_image_that_is_gone_is_400(self):
         self.image = self.glance.auto_disk_config_enabled_image['id']
-        image = kinds.NEW_DATA[0]
+        image = volumes_base.NEW_DATA[0]
         servers = [self.bury_with({**image, 'boot_index': 0}),
                    self.bury_with(image)]
         self.glance.delete(None, self.image)
@@ -77,7 +77,7 @@ class VanishedTest(kinds.VolumesTestCase):
             self.assert_refused_without_trace(400, server, self.image)
 
     def test_a_volume_type_that_is_gone_is_400(self):
-        server = self.bury_with(kinds.NEW_DATA[2])
+        server = self.bury_with(volumes_base.NEW_DATA[2])
         self.cinder.types.remove('lvm-1')
         self.assert_refused_without_trace(400, server, 'lvm-1')
 
@@ -88,9 +88,9 @@ class DeletedMixin:
     def setUp(self):
         super().setUp()
         self.server = self.bury_with(
-            {**kinds.VOLUME, 'uuid': cinder.ROOT, 'boot_index': 0,
+            {**volumes_base.VOLUME, 'uuid': cinder.ROOT, 'boot_index': 0,
              'delete_on_termination': True},
-            {**kinds.VOLUME, 'uuid': uuidsentinel.data})
+            {**volumes_base.VOLUME, 'uuid': uuidsentinel.data})
         self.cinder.calls.clear()
 
     def test_no_volume_goes_before_the_server_and_then_what_should(self):
@@ -108,7 +108,7 @@ class DeletedMixin:
                 call[0], call[1] != root)))
 
 
-class StockDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+class StockDeletedTest(DeletedMixin, volumes_base.VolumesTestCase):
 
     enabled = False
 
@@ -116,18 +116,18 @@ class StockDeletedTest(DeletedMixin, kinds.VolumesTestCase):
         """Nothing: Nova has one place for a buried server."""
 
 
-class BuriedAgainDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+class BuriedAgainDeletedTest(DeletedMixin, volumes_base.VolumesTestCase):
 
     def move(self):
         self.rebuild(self.server)
         self.buried_again(self.server)
 
 
-class OperatorDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+class OperatorDeletedTest(DeletedMixin, volumes_base.VolumesTestCase):
 
     bury_as_an_operator_would = (
-        test_races.RaceTestCase.bury_as_an_operator_would)
-    _record = test_races.RaceTestCase._record
+        races_base.RaceTestCase.bury_as_an_operator_would)
+    _record = races_base.RaceTestCase._record
 
     def move(self):
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
@@ -137,7 +137,7 @@ class OperatorDeletedTest(DeletedMixin, kinds.VolumesTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
 
 
-class RebuiltDeletedTest(DeletedMixin, kinds.VolumesTestCase):
+class RebuiltDeletedTest(DeletedMixin, volumes_base.VolumesTestCase):
 
     def move(self):
         self._start_compute('host1')

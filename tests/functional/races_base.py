@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A buried server with a host for it, and what can come too late."""
+
+import futurist
+from nova import context as nova_context
+from nova import objects
+
+from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import reburial
+from cell0_rebuild import rpcapi
+from tests.functional import base
+from tests.functional import databases
+
+SCHEDULER = ('nova.scheduler.client.query.SchedulerQueryClient.'
+             'select_destinations')
+
+
+class RaceTestCase(base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.bury()
+        self._start_compute('host1')
+
+    def assert_gone(self):
+        """Check that nothing of the server can be seen any more."""
+        self._wait_until_deleted(self.server)
+        self.assertEqual([], self.api.get_servers())
+        # A conductor that is at work learns of it at its next step.
+        self._wait_for_assert(self._assert_nothing_left)
+
+    def _assert_nothing_left(self):
+        self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        found = databases.dump()
+        self.assertEqual([], found['api']['build_requests'])
+        for cell in ('cell0', 'cell1'):
+            self.assertEqual([], [
+                row for row in found[cell]['instances']
+                if not row['deleted']])
+
+    def bury_as_an_operator_would(self, *args, **kwargs):
+        context = nova_context.get_admin_context()
+        build_request = objects.BuildRequest.get_by_instance_uuid(
+            context, self.server['id'])
+        found = attempt_record.of(build_request.instance)
+        attempt_record.take_off(build_request.instance)
+        reburial.bury_again(
+            context, attempts.Attempt(build_request, found), None,
+            self._record)
+
+    def _record(self, context):
+        instance = objects.Instance.get_by_uuid(context, self.server['id'])
+        instance.vm_state = 'error'
+        instance.save()
+
+    def wait_for_the_conductor(self):
+        """Wait until the row in cell0 is gone or shown again."""
+        self._wait_for_assert(lambda: self.assertFalse(any(
+            row['hidden'] for row in databases.dump()['cell0']['instances']
+            if not row['deleted'])))
+
+
+class HeldMessage(base.fixtures.Fixture):
+    """Holds the messages to the conductor back until they are delivered."""
+
+    def _setUp(self):
+        self._held = []
+        self._holds = True
+        send = rpcapi.RebuildAPI.rebuild_instance_in_cell0
+
+        def hold(api, context, *args):
+            if self._holds:
+                self._held.append((context, args))
+            else:
+                send(api, context, *args)
+        self.useFixture(base.fixtures.MonkeyPatch(
+            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+            hold))
+
+    def let_through(self):
+        """Hold back no more messages."""
+        self._holds = False
+
+    def deliver(self, index=0):
+        """Deliver a message that was held back, as often as one likes."""
+        context, args = self._held[index]
+        copy = nova_context.RequestContext.from_dict(context.to_dict())
+        uuid, generation, spec, *others = args
+        with futurist.SynchronousExecutor() as executor:
+            endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
+                copy, uuid, generation, spec.obj_clone(), *others)
