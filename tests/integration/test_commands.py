@@ -5,8 +5,8 @@
 import ddt
 
 from tests.integration import base
+from tests.integration import crashes_base
 from tests.integration import processes
-from tests.integration import test_crashes
 
 setUpModule = base.shared_cloud_for_burials
 
@@ -49,7 +49,7 @@ class StatusTest(base.CloudTestCase):
 
 
 @ddt.ddt
-class RecoverTest(test_crashes.CrashTestCase):
+class RecoverTest(crashes_base.CrashTestCase):
 
     def recover(self, *arguments, changes=()):
         return self.cloud.command(

@@ -3,46 +3,19 @@
 """What becomes of rebuilds when processes stop, die or cannot be reached."""
 
 import concurrent.futures
-import contextlib
 import signal
 import time
 
 from tests.integration import base
 from tests.integration import cloud as clouds
+from tests.integration import crashes_base
 from tests.integration import dump
 from tests.integration import settings
 
 setUpModule = base.shared_cloud_for_burials
 
 
-class CrashTestCase(base.CloudTestCase):
-    """A test of a process that ends."""
-
-    def buried(self):
-        """Return a server that is buried, with a host for it by now."""
-        [server] = self.do.bury()
-        self.cloud.open_host()
-        return server
-
-    @contextlib.contextmanager
-    def rebuild_in_progress(self, conductor):
-        """Have a conductor in the middle of the rebuild of a server."""
-        self.cloud.conductors(enabled=[conductor])
-        server = self.buried()
-        with self.cloud.paused_scheduler():
-            self.do.rebuild(server)
-            self.cloud.conductor(conductor).wait_for_line(
-                f'[instance: {server}] Rebuilding the server')
-            yield server
-
-    def cut_short(self, conductor):
-        """Return a server whose conductor died in the middle."""
-        with self.rebuild_in_progress(conductor) as server:
-            self.cloud.kill_conductor(conductor)
-        return server
-
-
-class StoppedConductorTest(CrashTestCase):
+class StoppedConductorTest(crashes_base.CrashTestCase):
 
     def test_it_ends_the_rebuild_it_has_before_it_stops(self):
         with self.rebuild_in_progress('one') as server:
@@ -83,7 +56,7 @@ class StoppedConductorTest(CrashTestCase):
         self.assertNotIn(('api', 'build_requests'), found)
 
 
-class KilledConductorTest(CrashTestCase):
+class KilledConductorTest(crashes_base.CrashTestCase):
 
     def test_of_a_message_it_did_not_take_nothing_is_left(self):
         server = self.buried()
@@ -140,7 +113,7 @@ class KilledConductorTest(CrashTestCase):
             if key[1] == 'build_requests'})
 
 
-class ReloadedApiTest(CrashTestCase):
+class ReloadedApiTest(crashes_base.CrashTestCase):
 
     def test_told_to_reload_it_first_answers_what_it_was_asked(self):
         self.cloud.conductors(enabled=['one'])
@@ -167,7 +140,7 @@ class ReloadedApiTest(CrashTestCase):
             self.do.wait_for('ACTIVE', later)
 
 
-class BrokerTest(CrashTestCase):
+class BrokerTest(crashes_base.CrashTestCase):
 
     def test_a_restart_in_the_middle_of_a_rebuild_loses_no_server(self):
         with self.rebuild_in_progress('one') as server:

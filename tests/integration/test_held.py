@@ -14,14 +14,14 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import fence
 from tests.integration import meetings
 from tests.integration import processes
-from tests.integration import test_lost_updates
+from tests.integration import specs_base
 
 setUpModule = meetings.start_server
 
-GENERATION = test_lost_updates.GENERATION
+GENERATION = specs_base.GENERATION
 
 
-class HeldTest(test_lost_updates.SpecTestCase):
+class HeldTest(specs_base.SpecTestCase):
     """Its build request waits for a conductor."""
 
     def setUp(self):
