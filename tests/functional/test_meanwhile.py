@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""An owner, a conductor or nova-api is at work on what is being mended."""
-
-import contextlib
+"""A conductor or nova-api is at work on what is being mended."""
 
 from oslo_messaging import exceptions as messaging_exc
 
@@ -10,51 +8,8 @@ from tests.functional import base
 from tests.functional import recovering
 from tests.functional import reimage_base
 
-SEIZE = 'cell0_rebuild.move.api_db.seize'
-BURY = 'cell0_rebuild.move.reburial.bury_again'
-REMAP = 'cell0_rebuild.move.api_db.remap'
-IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
 ACCEPT = 'cell0_rebuild.move.api_db.accept'
 REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
-
-
-class DeleteTest(recovering.RecoverTestCase):
-
-    def assert_gone(self):
-        """Check that there is nothing for a recovery, too."""
-        super().assert_gone()
-        self.assertEqual((0, {}), recovering.recover())
-
-    @contextlib.contextmanager
-    def deleted_before(self, step):
-        """Have the owner delete the server before the next such call."""
-        hook = self.useFixture(base.Interception(
-            step, before=lambda *args, **kwargs: self.api.delete_server(
-                self.server['id'])))
-        yield
-        self.assertEqual([], hook.waiting())
-        self.assert_gone()
-
-    def test_deleted_before_a_recovery_takes_it_it_stays_deleted(self):
-        self._recover_deleted_before(SEIZE)
-
-    def test_deleted_when_a_recovery_has_taken_it_it_stays_deleted(self):
-        self._recover_deleted_before(BURY)
-
-    def _recover_deleted_before(self, step):
-        self.rebuild(self.server)
-        with self.deleted_before(step):
-            self.assertEqual(0, recovering.recover()[0])
-
-    def test_deleted_before_a_conductor_takes_it_back_it_stays_deleted(self):
-        self._fail_deleted_before(REMAP)
-
-    def test_deleted_when_it_is_back_in_cell0_it_stays_deleted(self):
-        self._fail_deleted_before(IS_THERE)
-
-    def _fail_deleted_before(self, step):
-        with self.deleted_before(step):
-            self.rebuild_until(recovering.CAST, before=recovering.fail)
 
 
 class RebuildTest(recovering.RecoverTestCase):

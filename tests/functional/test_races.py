@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Deletes and late messages before, during and after a rebuild."""
+"""Of two requests one wins; messages and changes come late."""
 
 from nova import context as nova_context
 from nova import objects
 
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
 from tests.functional import base
@@ -13,61 +12,6 @@ from tests.functional import databases
 from tests.functional import races_base
 
 SCHEDULER = races_base.SCHEDULER
-
-class DeleteTest(races_base.RaceTestCase):
-
-    def test_deleted_before_the_rebuild_it_stays_deleted(self):
-        self.api.delete_server(self.server['id'])
-        self.assert_refused(404, self.server)
-        self.assert_gone()
-
-    def test_deleted_while_the_scheduler_thinks_it_stays_deleted(self):
-        self.useFixture(base.Interception(SCHEDULER, before=self._delete))
-        self.rebuild(self.server)
-        self.wait_for_the_conductor()
-        self.assert_gone()
-
-    def test_deleted_when_the_scheduler_has_answered_it_stays_deleted(self):
-        self.useFixture(base.Interception(SCHEDULER, after=self._delete))
-        self.rebuild(self.server)
-        self.wait_for_the_conductor()
-        self.assert_gone()
-
-    def test_deleted_when_nova_has_created_it_in_its_cell_it_stays_so(self):
-        self.useFixture(base.Interception(
-            'nova.conductor.manager.ComputeTaskManager._create_tags',
-            before=self._delete))
-        self.rebuild(self.server)
-        self.wait_for_the_conductor()
-        self.assert_gone()
-
-    def test_deleted_before_the_message_arrives_it_stays_deleted(self):
-        late = self.useFixture(races_base.HeldMessage())
-        self.rebuild(self.server)
-        self.assert_shown_once(self.server['id'], 'BUILD')
-        self._delete()
-        late.deliver()
-        self.assert_gone()
-
-    def test_deleted_when_active_it_is_gone(self):
-        self.rebuild(self.server)
-        self.active(self.server)
-        self._delete()
-        self.assert_gone()
-
-    def test_deleted_by_an_api_without_the_package_it_stays_deleted(self):
-        late = self.useFixture(races_base.HeldMessage())
-        self.rebuild(self.server)
-        self.stub_out('cell0_rebuild.move.attempt_record.of', lambda _: None)
-        self._delete()
-        self.stub_out(
-            'cell0_rebuild.move.attempt_record.of', attempt_record.of)
-        late.deliver()
-        self.assert_gone()
-        self.assertEqual([], databases.dump()['cell0']['instances'])
-
-    def _delete(self, *args, **kwargs):
-        self.api.delete_server(self.server['id'])
 
 
 class OneWinnerTest(races_base.RaceTestCase):
