@@ -25,8 +25,8 @@ from tests.functional import checks_table
 from tests.functional import creating
 from tests.functional import databases
 
-PAGE = (pathlib.Path(__file__).resolve().parents[2]
-        / 'doc/source/reference/checks.rst')
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / 'doc/source/reference/checks.rst'
 # What shows that a refusal changed nothing.
 SHOWS = 'assert_refused_without_trace'
 
@@ -75,8 +75,9 @@ class TableTest(unittest.TestCase):
 def _find(case):
     """Return the class and the name of a case."""
     module, cls, name = case.split('.')
-    found = getattr(
-        importlib.import_module(f'tests.functional.{module}'), cls)
+    [path] = (ROOT / 'tests/functional').rglob(f'{module}.py')
+    found = getattr(importlib.import_module(
+        '.'.join(path.relative_to(ROOT).with_suffix('').parts)), cls)
     getattr(found, name)
     return found, name
 
