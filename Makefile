@@ -112,7 +112,7 @@ upgrade: environment system-packages
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \
 		OS_TEST_TIMEOUT=1800 $(VENV)/bin/python -W ignore -m unittest \
-		tests.functional.test_fuzz
+		tests.functional.api.test_fuzz
 
 cover: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/cover.sh $(ARGS)

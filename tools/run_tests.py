@@ -43,12 +43,13 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            '{task.fields[counts]}')
 
 # What is not a folder: where the tests are, which, and in which environment.
-SPECIAL = {'eventlet': ('functional', 'functional.test_rebuild',
+SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                         {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'}),
-           'threads': ('functional', 'functional.test_rebuild',
+           'threads': ('functional', r'functional\.moves\.test_rebuild\.',
                        {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1'}),
-           'main': ('functional', r'functional.test_(rebuild|regressions|'
-                                  r'unaffected|volumes|quota|networks)\.',
+           'main': ('functional',
+                    r'functional\.\w+\.test_(rebuild|regressions|unaffected|'
+                    r'volumes|quota|networks)\.',
                     {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
            # Each death of a real process takes seconds.

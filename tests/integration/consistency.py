@@ -65,7 +65,7 @@ class Check:
 
         Nova itself then loses the allocation or the attachment, or leaves
         the server in REBUILD, which no check can tell from a fault of the
-        package: see :mod:`tests.functional.test_overtaken`.
+        package: see :mod:`tests.functional.moves.test_overtaken`.
         """
         return server.reset and any(
             text in message for text in _OVERTAKEN

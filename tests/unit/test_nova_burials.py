@@ -2,8 +2,8 @@
 
 """Where Nova ends a create, in cell0 or in a real cell.
 
-tests/functional/test_burials.py tests each. A new one in a later Nova is to be
-noticed here.
+tests/functional/moves/test_burials.py tests each. A new one in a later Nova is
+to be noticed here.
 """
 
 import ast

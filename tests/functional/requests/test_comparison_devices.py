@@ -7,7 +7,7 @@ from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import cinder
-from tests.functional import comparison
+from tests.functional.requests import comparison
 
 NEUTRON = nova_fixtures.NeutronFixture
 PORT = NEUTRON.port_1['id']

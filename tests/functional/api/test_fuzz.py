@@ -13,8 +13,8 @@ import time
 import hypothesis
 from nova.api.openstack.compute.schemas import servers as schemas
 
+from tests.functional.api import bodies
 from tests.functional import base
-from tests.functional import bodies
 from tests.functional import databases
 
 # For each microversion; "make fuzz" asks for more.

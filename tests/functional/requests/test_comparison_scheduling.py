@@ -2,8 +2,8 @@
 
 """A rebuilt server is where it would have been, had there been room."""
 
-from tests.functional import comparison
 from tests.functional import databases
+from tests.functional.requests import comparison
 from tests import releases
 
 HOST = 'OS-EXT-SRV-ATTR:host'

@@ -6,7 +6,7 @@ import base64
 import time
 
 from tests.functional import base
-from tests.functional import comparison
+from tests.functional.requests import comparison
 from tests import releases
 
 

@@ -7,10 +7,10 @@ import unittest
 
 from nova.api.openstack.compute.schemas import servers
 
-from tests.functional import comparison_table
+from tests.functional.requests import comparison_table
 
 HERE = pathlib.Path(__file__).resolve()
-PAGE = HERE.parents[2] / 'doc/source/user/what-comes-back.rst'
+PAGE = HERE.parents[3] / 'doc/source/user/what-comes-back.rst'
 
 
 class TableTest(unittest.TestCase):

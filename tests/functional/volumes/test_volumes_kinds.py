@@ -8,11 +8,11 @@ from oslo_utils.fixture import uuidsentinel
 import sqlalchemy as sa
 
 from tests.functional import cinder
-from tests.functional import volumes_base
-from tests.functional.volumes_base import DATA
-from tests.functional.volumes_base import NEW
-from tests.functional.volumes_base import NEW_DATA
-from tests.functional.volumes_base import VOLUME
+from tests.functional.volumes import volumes_base
+from tests.functional.volumes.volumes_base import DATA
+from tests.functional.volumes.volumes_base import NEW
+from tests.functional.volumes.volumes_base import NEW_DATA
+from tests.functional.volumes.volumes_base import VOLUME
 
 BLANK = {'source_type': 'blank', 'destination_type': 'local'}
 SHARED = {**VOLUME, 'uuid': cinder.CinderFixture.MULTIATTACH_VOL}

@@ -20,12 +20,12 @@ from nova.tests.functional.api import client as api_client
 import webob.exc
 
 from cell0_rebuild import nova_internals
+from tests.functional.api import checks_table
+from tests.functional.api import creating
 from tests.functional import base
-from tests.functional import checks_table
-from tests.functional import creating
 from tests.functional import databases
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / 'doc/source/reference/checks.rst'
 # What shows that a refusal changed nothing.
 SHOWS = 'assert_refused_without_trace'

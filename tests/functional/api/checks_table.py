@@ -2,7 +2,7 @@
 
 """The table of doc/source/reference/checks.rst, and the cases behind it.
 
-``python -m tests.functional.checks_table`` prints the table.
+``python -m tests.functional.api.checks_table`` prints the table.
 """
 
 import typing

@@ -3,10 +3,10 @@
 """What a rebuild request may change on a buried server."""
 
 
+from tests.functional.api import parameters_base
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import databases
-from tests.functional import parameters_base
 from tests import releases
 
 

@@ -3,7 +3,7 @@
 
 """The table of doc/source/user/what-comes-back.rst, and the cases behind it.
 
-``python -m tests.functional.comparison_table`` prints the table.
+``python -m tests.functional.requests.comparison_table`` prints the table.
 """
 
 import typing

@@ -7,9 +7,9 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild.move import cells
+from tests.functional.api import parameters_base
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import parameters_base
 from tests.functional import races_base
 
 NUMA = {'hw:numa_nodes': '1'}

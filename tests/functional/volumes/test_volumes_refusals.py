@@ -6,7 +6,7 @@ from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import cinder
 from tests.functional import races_base
-from tests.functional import volumes_base
+from tests.functional.volumes import volumes_base
 
 
 ROOT = {**volumes_base.DATA, 'boot_index': 0}
