@@ -50,6 +50,18 @@ class MutantsTestCase(testtools.TestCase):
 
 class ReachTest(MutantsTestCase):
 
+    def test_tests_in_every_folder_of_a_suite_are_measured(self):
+        source = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        wanted = {source / 'tests' / name for name in (
+            'unit/test_a.py', 'unit/deeper/test_b.py',
+            'functional/test_c.py', 'functional/deeper/test_d.py')}
+        others = {source / 'tests' / name for name in (
+            'unit/support.py', 'integration/test_e.py')}
+        for path in wanted | others:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        self.assertEqual(wanted, set(self.main.modules(source)))
+
     def test_a_line_is_known_by_its_function_and_its_statement(self):
         keys = self.testing.keys_of(CODE)
         self.assertEqual(('', 'LIMIT = 7'), (

@@ -42,12 +42,17 @@ SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'retained.py',
            'api/rebuild*.py', 'api/delete*.py')
 
 
+def modules(source):
+    """Return the files with tests that are fast enough for each mutant."""
+    return [path for suite in ('unit', 'functional')
+            for path in (source / 'tests' / suite).rglob('test_*.py')]
+
+
 def measured(source, jobs, until):
     """Return {(file, function, text): {test: seconds}}."""
     STATE.mkdir(parents=True, exist_ok=True)
     tasks, paths = [], []
-    for path in [*(source / 'tests/unit').glob('test_*.py'),
-                 *(source / 'tests/functional').glob('test_*.py')]:
+    for path in modules(source):
         name = '.'.join(path.relative_to(source).with_suffix('').parts)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         paths.append(STATE / f'{name}-{digest}.json')
