@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How the tests are laid out, so that each is found once and can move."""
+
+import ast
+import pathlib
+
+import testtools
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+README = TESTS / 'README.rst'
+
+
+def imported(text):
+    """Return the modules of tests that a file imports, in full."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(
+                f'{node.module}.{alias.name}' for alias in node.names)
+    return {name for name in found if name.startswith('tests.') and any(
+        part.startswith('test_') for part in name.split('.'))}
+
+
+class LayoutTest(testtools.TestCase):
+
+    def test_no_file_imports_a_module_of_tests(self):
+        # What two of them need is in a module of support, *_base.py: a class
+        # that is imported by its name would be run in both.
+        for path in TESTS.rglob('*.py'):
+            self.assertEqual(set(), imported(path.read_text()), path)
+
+    def test_an_import_of_a_module_of_tests_is_seen(self):
+        for text in ('from tests.unit import test_a',
+                     'from tests.unit.test_a import ATest',
+                     'def load():\n    import tests.unit.test_a'):
+            self.assertEqual(1, len(imported(text)), text)
+        for text in ('from tests.unit import specs', 'import tests.releases',
+                     'from nova.tests.functional import test_servers'):
+            self.assertEqual(set(), imported(text), text)
+
+    def test_every_folder_with_tests_is_a_package(self):
+        # Others are left out without a word.
+        for path in TESTS.rglob('test_*.py'):
+            for folder in path.relative_to(TESTS).parents:
+                self.assertTrue(
+                    (TESTS / folder / '__init__.py').exists(), path)
+
+    def test_the_readme_has_every_folder_with_tests(self):
+        text = README.read_text()
+        for folder in {path.parent for path in TESTS.rglob('test_*.py')}:
+            self.assertIn(f'``{folder.relative_to(TESTS)}/``', text)
