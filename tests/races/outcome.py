@@ -79,7 +79,7 @@ def _instance(database, row):
 
 def _is_kept(server_id):
     try:
-        return databases.spec_of(server_id).kept is not None
+        return databases.spec_of(server_id).retained is not None
     except exception.RequestSpecNotFound:
         return None
 
