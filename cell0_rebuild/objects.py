@@ -36,7 +36,7 @@ _READ = 'read'
 class RequestSpec(request_spec.RequestSpec):
     """Nova's RequestSpec, with what is kept while the server is buried.
 
-    :ivar kept: what is kept, or None if nothing is known: the server was
+    :ivar retained: what is kept, or None if nothing is known: the server was
         buried by a conductor without this package, or is not buried at all.
     :ivar unreadable: why what is kept could not be read, or None.
     :ivar blob: the row as it was read.
@@ -112,7 +112,7 @@ def keep(
 ) -> None:
     """Store what is kept of servers that are about to be buried.
 
-    :param kept: what to keep, by the UUID of the server.
+    :param retained: what to keep, by the UUID of the server.
     """
     for db_spec in _rows(context, list(retained)):
         stored = retained[db_spec['instance_uuid']].to_primitive()

@@ -103,7 +103,7 @@ def stamp(row, suite):
     return found.hexdigest()[:12]
 
 
-def retained():
+def kept():
     """Return all results that there are; those from here come first."""
     return {**_recorded, **{path.stem: json.loads(path.read_text())
                             for path in STATE.glob('*.json')}}
@@ -111,7 +111,7 @@ def retained():
 
 def result(row, suite):
     """Return the result of a suite that was run on a row, or None."""
-    return retained().get(f'{row}-{suite}')
+    return kept().get(f'{row}-{suite}')
 
 
 def is_present(row, suite):
@@ -220,7 +220,7 @@ def _name(row):
 
 
 def _were_run(row):
-    names = {name.removeprefix(f'{row}-') for name in retained()
+    names = {name.removeprefix(f'{row}-') for name in kept()
              if name.startswith(f'{row}-')}
     # Others are of a row whose name begins like this one's.
     names = {name for name in names if name.isalpha()}
@@ -230,7 +230,7 @@ def _were_run(row):
 
 def record():
     """Write all results that there are into the documentation."""
-    RECORD.write_text(json.dumps(retained(), indent=2, sort_keys=True) + '\n')
+    RECORD.write_text(json.dumps(kept(), indent=2, sort_keys=True) + '\n')
     OUT.print(f'written: {RECORD.relative_to(ROOT)}')
 
 

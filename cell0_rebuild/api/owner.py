@@ -14,6 +14,7 @@ from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild import nova_compat
 
+# The secret is Nova's own then, whoever asks for the server.
 _DEPLOYMENT = 'deployment'
 
 

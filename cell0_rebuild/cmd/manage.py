@@ -78,8 +78,7 @@ def add_parsers(subparsers: ty.Any) -> None:
         help='How to show it. Default: %(default)s.')
     parser.set_defaults(run=recover, internals=lambda nova_internals: (
         nova_internals.DELETION, *nova_internals.MOVES,
-        *nova_internals.LEFTOVERS,
-        *nova_internals.RECOVERY))
+        *nova_internals.LEFTOVERS, *nova_internals.RECOVERY))
     why.add_parser(subparsers)
 
 

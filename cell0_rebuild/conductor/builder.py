@@ -151,7 +151,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
     def _go_on(self, context: ty.Any) -> None:
         if not attempts.is_current(context, self._attempt):
-            raise self._stale()
+            raise self._attempt.stale()
 
     def _schedule_instances(
         self, context: ty.Any, request_spec: ty.Any, *args: ty.Any,
@@ -183,7 +183,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     api_db.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
-        raise self._stale()
+        raise self._attempt.stale()
 
     def _release(self, context: ty.Any) -> None:
         if self._selection is not None:
@@ -238,7 +238,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             with contextlib.suppress(exception.ObjectActionError):
                 cell_db.remove(context, instance.uuid, cell, instance.id)
             self._release(context)
-            raise self._stale()
+            raise self._attempt.stale()
         super()._delete_build_request(
             context, _NoBuildRequest(instance.uuid), instance, cell,
             instance_bdms, instance_tags)
@@ -326,10 +326,6 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, self._selection.service_host).cell_mapping
         except exception.HostMappingNotFound:
             return None
-
-    def _stale(self) -> exceptions.StaleAttempt:
-        return exceptions.StaleAttempt(
-            self._attempt.uuid, self._attempt.generation)
 
 
 def _networks(request_spec: ty.Any) -> ty.Any:

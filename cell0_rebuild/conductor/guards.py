@@ -13,7 +13,6 @@ import collections.abc
 import contextlib
 import typing as ty
 
-from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import fence
@@ -34,7 +33,7 @@ def current(
                 context, attempt.uuid, attempt.generation) and not (
                     or_deleted and api_db.is_abandoned(
                         context, attempt.uuid)):
-            raise exceptions.StaleAttempt(attempt.uuid, attempt.generation)
+            raise attempt.stale()
         yield True
 
 
@@ -50,6 +49,6 @@ def in_cell(
     """
     with fence.held(context, attempt.uuid):
         if not attempts.is_in(context, attempt, cell):
-            raise exceptions.StaleAttempt(attempt.uuid, attempt.generation)
+            raise attempt.stale()
         yield
         api_db.touch(context, attempt.uuid, cell.id)

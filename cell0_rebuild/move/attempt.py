@@ -82,6 +82,10 @@ class Attempt:
         """Tells this attempt from every other."""
         return self.mark.generation
 
+    def stale(self) -> exceptions.StaleAttempt:
+        """Return what is raised when somebody else has ended it."""
+        return exceptions.StaleAttempt(self.uuid, self.generation)
+
 
 def exhume(
     context: ty.Any, buried: copies.Buried, instance: ty.Any, bdms: ty.Any,
@@ -231,8 +235,9 @@ def hand_over(
     attempt.last_state = late_changes.state(last.instance)
     late = {
         **late_changes.changes(attempt.mark.baseline, now),
-        **late_changes.changes(late_changes.state(attempt.build_request.instance),
-                          attempt.last_state)}
+        **late_changes.changes(
+            late_changes.state(attempt.build_request.instance),
+            attempt.last_state)}
     attempt.mark.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
         late_changes.apply(destination, instance, bdms, late)

@@ -16,7 +16,7 @@ from nova import objects
 from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 
-_KEPT = f'%"{our_objects.SECTION}"%'
+_RETAINED = f'%"{our_objects.SECTION}"%'
 
 
 class Found(ty.NamedTuple):
@@ -63,11 +63,11 @@ def has_retained(spec: ty.Any) -> ty.Any:
 
     :param spec: the column.
     """
-    return spec.like(_KEPT)
+    return spec.like(_RETAINED)
 
 
 @api_db_api.context_manager.reader
-def kept_at(
+def retained_at(
     context: ty.Any, instance_uuid: str
 ) -> datetime.datetime | None:
     """Return when the RequestSpec of a server was written last.

@@ -102,8 +102,8 @@ def _keep_changes(
         with contextlib.suppress(exception.InstanceNotFound):
             attempt.last_state = late_changes.state(
                 objects.Instance.get_by_uuid(
-                cells.targeted(context, cell), attempt.uuid,
-                expected_attrs=['system_metadata']))
+                    cells.targeted(context, cell), attempt.uuid,
+                    expected_attrs=['system_metadata']))
     return late_changes.keep_changes(context, cctxt, attempt)
 
 

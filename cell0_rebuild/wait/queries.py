@@ -127,14 +127,14 @@ def _only_with_resources(pairs: _Pairs) -> str | None:
               if name.startswith('resources')}
     if not groups:
         return None
-    retained = [(name, value) for name, value in pairs
+    kept = [(name, value) for name, value in pairs
             if (match := _NAMED.fullmatch(name)) is None
             or match[2] in groups]
-    retained = [(name, _subtree(value, groups) if name == 'same_subtree'
-             else value) for name, value in retained]
+    kept = [(name, _subtree(value, groups) if name == 'same_subtree'
+             else value) for name, value in kept]
     if len(groups - {''}) < 2:
-        retained = [pair for pair in retained if pair[0] != 'group_policy']
-    return parse.urlencode(sorted(pair for pair in retained if pair[1]))
+        kept = [pair for pair in kept if pair[0] != 'group_policy']
+    return parse.urlencode(sorted(pair for pair in kept if pair[1]))
 
 
 def _subtree(value: str, groups: set[str]) -> str:

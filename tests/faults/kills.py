@@ -133,10 +133,10 @@ class KillSeries(testtools.TestCase):
                     'recover could not mend all')
         self._check_gone([case for case in deleted if case.cleared])
         self.have_capacity(True)
-        retained = self._ending(cases, series.RECOVER)
-        self._try_all(retained, self._rebuild_if_buried)
-        self._try_all(retained, self.check_active)
-        self._delete_all(retained)
+        kept = self._ending(cases, series.RECOVER)
+        self._try_all(kept, self._rebuild_if_buried)
+        self._try_all(kept, self.check_active)
+        self._delete_all(kept)
         return cases
 
     def _delete_all(self, cases, tolerated=lambda name: False):

@@ -170,16 +170,17 @@ class Finder:
             return None
         if cell0_row is not None and cell0_row.deleted:
             cell0_row = None
-        traces, kept_at = self._traces(uuid), lookup.kept_at(
-            self._context, uuid)
+        traces = self._traces(uuid)
+        retained_at = lookup.retained_at(self._context, uuid)
         if cell0_row is None and not traces:
             # Nova archives what is left of a server in a cell. A create that
             # is being buried is deleted with a young RequestSpec.
-            if kept_at is None or kept_at >= self._before or (
+            if retained_at is None or retained_at >= self._before or (
                     place is not None and place.cell_id is not None):
                 return None
         # What lists still show may also be Nova's own doing.
-        elif (cell0_row is None or not cell0_row.hidden) and kept_at is None:
+        elif retained_at is None and (
+                cell0_row is None or not cell0_row.hidden):
             return None
         return Stuck(uuid, State.DELETED, traces)
 

@@ -48,12 +48,12 @@ class StatesTest(recovering.RecoverTestCase):
         our_objects.forget(self.context, self.server['id'])
         self.mapping().destroy()
         cell0_db.remove(cells.targeted(self.context, self.home),
-                     self.server['id'])
+                        self.server['id'])
         self.assert_left_alone()
 
     def test_a_mapping_without_a_row_is_left_alone(self):
         cell0_db.remove(cells.targeted(self.context, self.home),
-                     self.server['id'])
+                        self.server['id'])
         self.assert_left_alone()
 
     def test_what_a_crash_of_nova_itself_left_of_a_delete_is_left_alone(self):

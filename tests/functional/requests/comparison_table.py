@@ -28,7 +28,7 @@ class Row(typing.NamedTuple):
     """
 
     names: tuple
-    retained: str
+    kept: str
     note: str
     cases: tuple
 
@@ -123,7 +123,7 @@ ALL = (*PARAMETERS, *SHOWN)
 def table(title, rows):
     """Return a list-table."""
     return listed.table('40 10 50', (title, 'Kept', 'Notes'), (
-        (', '.join(map(_literal, row.names)), row.retained, row.note)
+        (', '.join(map(_literal, row.names)), row.kept, row.note)
         for row in rows))
 
 
