@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Why servers that are buried in cell0 find no host.
+"""Servers that are buried in cell0 and wait for a host.
 
-nova-api and nova-conductor never import it: it looks at the databases and at
-Placement, and changes nothing.
+nova-api and nova-conductor never import it.
 """
