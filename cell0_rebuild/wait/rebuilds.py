@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Ask nova-api to rebuild a server, as its owner would.
+
+A token is scoped to the project of the server: policy, quota and locks apply
+to it as to any member of the project.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import typing as ty
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading
+
+from cell0_rebuild.api import microversion_range
+
+# No more projects than that keep a token.
+PROJECTS = 1000
+
+# Seconds, where the options give none: nova-api may wait for a conductor and
+# for Cinder.
+_TIMEOUT = 60
+
+# What else a token can be scoped to. The options may name one of them, as
+# those of other services do.
+_OTHER_SCOPES = (
+    'project_name', 'project_domain_id', 'project_domain_name', 'domain_id',
+    'domain_name', 'system_scope', 'trust_id')
+
+# What nova-api says of a server that somebody else has changed meanwhile.
+_RACES = ('while it is in', 'by another request at the same time')
+
+
+class Outcome(enum.Enum):
+    """What became of a request."""
+
+    ACCEPTED = 'accepted'
+    BUSY = 'busy'
+    BLOCKED = 'blocked'
+    OVER_QUOTA = 'over quota'
+    GONE = 'gone'
+    NO_ROLE = 'no role'
+    AWAY = 'away'
+    BAD_CREDENTIALS = 'bad credentials'
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What nova-api or Keystone has answered.
+
+    :param text: the reason of a refusal, in their words.
+    """
+
+    outcome: Outcome
+    text: str = ''
+
+
+class WrongOptions(Exception):
+    """The service cannot get tokens with its options; the text says why."""
+
+
+class Rebuilds:
+    """Asks for rebuilds, in the projects of the servers."""
+
+    def __init__(self, conf: ty.Any, group: str) -> None:
+        """Read the options.
+
+        :param conf: with keystoneauth's options of a session, a plugin and an
+            adapter in the group.
+        :raises WrongOptions: if they make no plugin that a project can be
+            given to.
+        """
+        self._conf, self._group = conf, group
+        self._session = loading.load_session_from_conf_options(
+            conf, group, timeout=conf[group].timeout or _TIMEOUT)
+        self._unscoped = self._plugin(None)
+        # It holds the plugin of the project, and so its token.
+        self._nova = functools.lru_cache(PROJECTS)(self._nova_of)
+
+    def ask(
+        self, server_id: str, project_id: str, image_id: str | None
+    ) -> Answer:
+        """Ask for the rebuild of a server that is to change in nothing.
+
+        :param project_id: of the server.
+        :param image_id: that the server has. Nova wants it where the package
+            adds no microversion.
+        """
+        number = microversion_range.added()
+        body = {} if number else {'imageRef': image_id}
+        number = number or self._conf.cell0_rebuild.api_microversion
+        try:
+            answer = self._nova(project_id).post(
+                f'/servers/{server_id}/action', json={'rebuild': body},
+                microversion=number, raise_exc=False)
+        except ks_exc.Unauthorized as error:
+            return self._unauthorized(error)
+        except (ks_exc.ClientException, OSError) as error:
+            return _failed(error)
+        return Answer(_outcome(answer), _text(answer))
+
+    def _nova_of(self, project_id: str) -> adapter.Adapter:
+        return loading.load_adapter_from_conf_options(
+            self._conf, self._group, session=self._session,
+            auth=self._plugin(project_id))
+
+    def _plugin(self, project_id: str | None) -> ty.Any:
+        scope = {**dict.fromkeys(_OTHER_SCOPES), 'project_id': project_id}
+        try:
+            plugin = loading.load_auth_from_conf_options(
+                self._conf, self._group, **scope)
+        except (ks_exc.AuthPluginException, TypeError) as error:
+            raise WrongOptions(
+                f'[{self._group}] auth_type and what belongs to it make no '
+                f'token of a project: {error}') from error
+        if plugin is None:
+            raise WrongOptions(f'[{self._group}] auth_type is not set')
+        return plugin
+
+    def _unauthorized(self, error: Exception) -> Answer:
+        """Tell a missing role from a wrong password.
+
+        Keystone answers both with 401 and the same words. A token without a
+        scope needs no role.
+        """
+        try:
+            self._unscoped.invalidate()
+            self._unscoped.get_access(self._session)
+        except ks_exc.Unauthorized:
+            return Answer(Outcome.BAD_CREDENTIALS, str(error))
+        except (ks_exc.ClientException, OSError) as failure:
+            return _failed(failure)
+        return Answer(Outcome.NO_ROLE, str(error))
+
+
+def _failed(error: Exception) -> Answer:
+    if isinstance(error, ks_exc.Forbidden):
+        return Answer(Outcome.NO_ROLE, str(error))
+    return Answer(Outcome.AWAY, str(error))
+
+
+def _outcome(answer: ty.Any) -> Outcome:
+    code, text = answer.status_code, _text(answer)
+    if code == 202:
+        return Outcome.ACCEPTED
+    if code == 401 or (code == 403 and text.startswith('Policy ')):
+        return Outcome.NO_ROLE
+    if code in (403, 413):
+        return Outcome.OVER_QUOTA
+    if code == 404:
+        return Outcome.GONE
+    if code == 409 and any(race in text for race in _RACES):
+        return Outcome.BUSY
+    if code in (400, 409):
+        return Outcome.BLOCKED
+    # Also 406: a nova-api without the package.
+    return Outcome.AWAY
+
+
+def _text(answer: ty.Any) -> str:
+    """Return the message of a refusal, or what there is in its place."""
+    if answer.status_code == 202:
+        return ''
+    try:
+        [fault] = answer.json().values()
+        return str(fault['message'])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return f'{answer.status_code} {answer.reason}'

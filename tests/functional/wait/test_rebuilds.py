@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The waiting service asks nova-api as a member of the owner's project."""
+
+from oslo_config import cfg
+from oslo_utils.fixture import uuidsentinel
+import webob
+
+from cell0_rebuild.wait import rebuilds
+from tests.functional import base
+from tests.functional import databases
+from tests.functional.wait import keystone
+
+Outcome = rebuilds.Outcome
+
+
+class RebuildsTestCase(base.FunctionalTestCase):
+    """A buried server, and Keystone before nova-api."""
+
+    def setUp(self):
+        super().setUp()
+        self.keystone = self.useFixture(
+            keystone.KeystoneFixture(self.api_fixture))
+        self.api = self.api_fixture.api
+        self.api.microversion = base.STOCK
+        self.server = self.bury()
+        self._start_compute('host1')
+        self.rebuilds = rebuilds.Rebuilds(cfg.CONF, keystone.GROUP)
+
+    def ask(self, server=None):
+        """Ask for the rebuild of a server."""
+        server = server or self.server
+        return self.rebuilds.ask(
+            server['id'], server['tenant_id'], server['image']['id'])
+
+    def assert_outcome(self, outcome, *answers):
+        """Ask, with these answers of nova-api; return the text."""
+        self.keystone.answers += answers
+        before = databases.dump()
+        answer = self.ask()
+        self.assertEqual(outcome, answer.outcome, answer.text)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        return answer.text
+
+    def test_the_server_is_rebuilt_as_it_was_asked_for(self):
+        self.assertEqual(rebuilds.Answer(Outcome.ACCEPTED), self.ask())
+        server = self.active(self.server)
+        for same in ('id', 'name', 'tenant_id', 'user_id', 'image'):
+            self.assertEqual(self.server[same], server[same])
+
+    def test_the_token_is_of_the_project_of_the_server(self):
+        self.ask()
+        self.assertEqual([self.server['tenant_id']], self.keystone.tokens)
+
+    def test_a_project_keeps_its_token(self):
+        self.ask()
+        self.ask()
+        self.assertEqual(1, len(self.keystone.tokens))
+
+    def test_a_server_that_is_on_its_way_is_busy(self):
+        self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
+                      '_build', lambda *args: None)
+        self.ask()
+        self.assertEqual(Outcome.BUSY, self.ask().outcome)
+
+    def test_a_locked_server_is_blocked(self):
+        self.api.post_server_action(self.server['id'], {'lock': None})
+        self.assertIn('locked', self.assert_outcome(Outcome.BLOCKED))
+
+    def test_what_is_over_quota_is_told(self):
+        self.flags(cores=0, group='quota')
+        self.assertIn('cores', self.assert_outcome(Outcome.OVER_QUOTA))
+
+    def test_a_deleted_server_is_gone(self):
+        self._delete_server(self.server)
+        self.assert_outcome(Outcome.GONE)
+
+    def test_a_project_without_the_role_is_told_from_a_wrong_password(self):
+        self.keystone.projects = [uuidsentinel.another]
+        self.assert_outcome(Outcome.NO_ROLE)
+        self.keystone.password = 'changed'
+        self.assert_outcome(Outcome.BAD_CREDENTIALS)
+
+    def test_a_role_that_policy_refuses_is_no_role(self):
+        self.policy.set_rules(
+            {'os_compute_api:servers:rebuild': '!'}, overwrite=False)
+        self.assertIn('Policy', self.assert_outcome(Outcome.NO_ROLE))
+
+    def test_services_that_do_not_answer_are_away(self):
+        self.assert_outcome(Outcome.AWAY, webob.Response(status=503))
+        self.keystone.down = True
+        self.rebuilds = rebuilds.Rebuilds(cfg.CONF, keystone.GROUP)
+        self.assert_outcome(Outcome.AWAY)
+
+    def test_an_answer_of_something_else_raises_nothing(self):
+        self.assertEqual('409 Conflict', self.assert_outcome(
+            Outcome.BLOCKED, webob.Response('<html>', status=409)))
+
+    def test_options_without_a_plugin_are_refused(self):
+        self.flags(auth_type=None, group=keystone.GROUP)
+        error = self.assertRaises(
+            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF,
+            keystone.GROUP)
+        self.assertIn('[cell0_rebuild_wait] auth_type', str(error))
+
+    def test_a_plugin_without_projects_is_refused(self):
+        self.flags(auth_type='http_basic', group=keystone.GROUP)
+        error = self.assertRaises(
+            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF,
+            keystone.GROUP)
+        self.assertIn('auth_type', str(error))
+
+
+class StockMicroversionTestCase(base.FunctionalTestCase):
+    """Nova's own microversion wants an image."""
+
+    options = {'api_microversion': base.STOCK}
+
+    def test_the_server_keeps_its_image(self):
+        server = self.bury()
+        self._start_compute('host1')
+        self.useFixture(keystone.KeystoneFixture(self.api_fixture))
+        answer = rebuilds.Rebuilds(cfg.CONF, keystone.GROUP).ask(
+            server['id'], server['tenant_id'], server['image']['id'])
+        self.assertEqual(Outcome.ACCEPTED, answer.outcome, answer.text)
+        self.assertEqual(server['image'], self.active(server)['image'])
