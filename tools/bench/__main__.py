@@ -8,8 +8,8 @@ Usage: python tools/bench [PART ...] [--rounds N] [--servers N]
 The parts are counts, blobs, cells, startup, times, scale and bulk; without
 any of them, all. "running" does what "times" does on the cloud that
 OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they found the last
-time. --write-docs writes the tables, the plots and results.json into the
-documentation.
+time; the samples are in .state/bench. --write-docs writes the tables into the
+documentation, and a plot of "running".
 """
 
 import argparse
@@ -126,8 +126,8 @@ def main():
                 DOCS.mkdir(exist_ok=True)
                 (DOCS / f'{table.__name__}-table.rst').write_text(
                     tables.text('tools/bench', header, rows))
-    if options.write_docs:
-        _write(results)
+    if options.write_docs and 'running' in results:
+        _plot('running')
 
 
 def _measure(part, options):
@@ -138,16 +138,14 @@ def _measure(part, options):
     return {'processors': os.cpu_count(), 'load': busy, 'found': found}
 
 
-def _write(results):
-    path = DOCS / 'results.json'
-    known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**known, **results}) + '\n')
+def _plot(part):
     # It is in no environment that a test needs.
     subprocess.run(
         [str(pathlib.Path(sys.executable).parent / 'uv'), 'run', '--quiet',
          '--no-project', '--with-requirements',
          str(ROOT / 'bench-requirements.txt'), 'python',
-         str(ROOT / 'tools/bench/plots.py'), str(path), str(DOCS)],
+         str(ROOT / 'tools/bench/plots.py'), str(STATE / f'{part}.json'),
+         str(DOCS / f'{part}.svg')],
         check=True)
 
 
