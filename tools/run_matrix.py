@@ -3,7 +3,7 @@
 """Run the tests on every release of Nova that is supported, and on Debian's.
 
 Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [--show]
-                     [--recorded] [ROW ...]
+                     [ROW ...]
 
 A row is a release, in an environment of its own in .state/matrix; 26-debian
 is the one that Debian 12 ships, with all its own packages. What a row has run
@@ -11,14 +11,15 @@ is kept with a stamp of what it was run on, and not run again until that
 changes or if a test failed: a matrix that was interrupted goes on where it
 was. --show runs nothing.
 
---write-docs writes the tables, and beside the full one all results with their
-stamps. What is recorded there and was not run here stays, and counts in what
-is printed then. With --recorded it is not run again either, so that several
-machines, or days, can share the rows.
+--write-docs writes the rows that have run whole on the present code into the
+table of the documentation. Its other rows stay, so that several machines, or
+days, can share them.
 """
 
 import argparse
 import concurrent.futures
+import csv
+import datetime
 import hashlib
 import json
 import os
@@ -40,9 +41,7 @@ import tables  # noqa: E402
 from tests import releases  # noqa: E402
 
 STATE = ROOT / '.state/matrix'
-DOCS = ROOT / 'doc/source/admin/compatibility-table.rst'
-RECORD = ROOT / 'doc/source/admin/compatibility.json'
-README = ROOT / 'README.rst'
+DOCS = ROOT / 'doc/source/admin/compatibility.csv'
 OUT = console.Console(soft_wrap=True)
 
 DEBIAN = '26-debian'
@@ -66,8 +65,8 @@ SHARED = ('requirements.txt', 'test-requirements.txt', 'setup.cfg',
           'tests/releases.py')
 HEADER = ('Nova', 'Python', 'suite', 'passed', 'skipped', 'failed', 'seconds',
           'on the present state')
-IN_SHORT = ('Nova', 'Python', 'Microversion', 'Passed', 'Skipped', 'Failed',
-            'Seconds')
+WRITTEN = ('Nova', 'Python', 'Its highest microversion',
+           'The added microversion', 'Passed', 'Skipped', 'Failed', 'Day')
 
 # stestr runs as many tests at a time as there are processors.
 MEMORY_OF_A_ROW = 6 * 2**30
@@ -75,7 +74,6 @@ MEMORY_OF_A_ROW = 6 * 2**30
 COUNTS = re.compile(
     r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
 _printing = threading.Lock()
-_recorded = {}
 
 
 def suites_of(row):
@@ -104,9 +102,9 @@ def stamp(row, suite):
 
 
 def kept():
-    """Return all results that there are; those from here come first."""
-    return {**_recorded, **{path.stem: json.loads(path.read_text())
-                            for path in STATE.glob('*.json')}}
+    """Return all results that there are, by their row and suite."""
+    return {path.stem: json.loads(path.read_text())
+            for path in STATE.glob('*.json')}
 
 
 def result(row, suite):
@@ -174,7 +172,8 @@ def _run_suite(row, suite, python, environment):
     passed, failed, skipped = map(int, counts[-1])
     (STATE / f'{row}-{suite}.json').write_text(json.dumps({
         'stamp': before, 'passed': passed, 'failed': failed,
-        'skipped': skipped, 'seconds': round(time.monotonic() - began)}))
+        'skipped': skipped, 'seconds': round(time.monotonic() - began),
+        'day': datetime.date.today().isoformat()}))
     _say(f'{row}: {suite}: {counts[-1][0]} passed, {failed} failed, '
          f'{skipped} skipped')
 
@@ -200,19 +199,39 @@ def table():
     return rows
 
 
-def in_short():
-    """Return a line for each row, of what it ran on the present state."""
-    rows = []
+def written():
+    """Return the rows of the documentation, with what was run since.
+
+    A row that has not run all of its suites on the present code stays as it
+    was written.
+    """
+    with open(DOCS, encoding='utf-8', newline='') as page:
+        before = {tuple(line[:2]): line[4:] for line in csv.reader(page)}
+    lines = []
     for row, python in ROWS.items():
-        added = releases.next_to(
-            releases.DOCUMENTED[int(row.partition('-')[0])])
-        found = [result(row, suite) for suite in suites_of(row)
-                 if is_present(row, suite)]
-        complete = len(found) == len(suites_of(row))
-        rows.append((_name(row), python, added, *(
-            sum(one[key] for one in found) if complete else 'not run'
-            for key in ('passed', 'skipped', 'failed', 'seconds'))))
-    return rows
+        first = (_name(row), python)
+        highest = releases.DOCUMENTED[int(row.partition('-')[0])]
+        lines.append((*first, highest, releases.next_to(highest),
+                      *(_counts(row) or before.get(first, ['not run']))))
+    return lines
+
+
+def _counts(row):
+    found = [result(row, suite) for suite in suites_of(row)
+             if is_present(row, suite)]
+    if len(found) < len(suites_of(row)):
+        return None
+    return (*(sum(one[key] for one in found)
+              for key in ('passed', 'skipped', 'failed')),
+            max(one['day'] for one in found))
+
+
+def write():
+    """Write the table of the documentation."""
+    lines = written()
+    with open(DOCS, 'w', encoding='utf-8', newline='') as page:
+        csv.writer(page, lineterminator='\n').writerows([WRITTEN, *lines])
+    OUT.print(f'written: {DOCS.relative_to(ROOT)}')
 
 
 def _name(row):
@@ -226,17 +245,6 @@ def _were_run(row):
     names = {name for name in names if name.isalpha()}
     first = [suite for suite in suites_of(row) if suite in names]
     return [*first, *sorted(names.difference(first))]
-
-
-def record():
-    """Write all results that there are into the documentation."""
-    RECORD.write_text(json.dumps(kept(), indent=2, sort_keys=True) + '\n')
-    OUT.print(f'written: {RECORD.relative_to(ROOT)}')
-
-
-def take_recorded():
-    """Count the results of the documentation, in this run only."""
-    _recorded.update(json.loads(RECORD.read_text()))
 
 
 def jobs():
@@ -272,27 +280,17 @@ def main():
     parser.add_argument('--jobs', type=int, default=jobs())
     parser.add_argument('--write-docs', action='store_true')
     parser.add_argument('--show', action='store_true', help='run nothing')
-    parser.add_argument('--recorded', action='store_true',
-                        help='do not run again what the documentation has')
     parser.add_argument('rows', nargs='*', metavar='ROW')
     options = parser.parse_args()
     if unknown := set(options.rows) - set(ROWS):
         parser.error(f'no such row: {", ".join(sorted(unknown))}; there are '
                      f'{", ".join(ROWS)}')
     rows = options.rows or list(ROWS)
-    if options.recorded:
-        take_recorded()
     if not options.show:
         run_all(rows, options.suites, options.jobs)
+    tables.show(OUT, HEADER, table())
     if options.write_docs:
-        take_recorded()
-    found = table()
-    tables.show(OUT, HEADER, found)
-    if options.write_docs:
-        tables.write(OUT, DOCS, 'tools/run_matrix.py', HEADER, found)
-        record()
-        tables.write_between(
-            OUT, README, 'tools/run_matrix.py', IN_SHORT, in_short())
+        write()
     green = all(is_green(row, suite) for row in rows
                 for suite in options.suites or suites_of(row))
     print('all rows are green' if green else 'not all rows are green',

@@ -35,28 +35,3 @@ def write(out, path, source, header, rows):
     """
     path.write_text(text(source, header, rows), encoding='utf-8')
     out.print(f'written: {path.relative_to(ROOT)}')
-
-
-def write_between(out, path, source, header, rows):
-    """Write a table into a text, as one that is read as it is.
-
-    :param path: of a file with two comments that name the command.
-    :param source: the command that writes it.
-    """
-    begin, end = (f'.. {word} of what {source} writes.\n'
-                  for word in ('Begin', 'End'))
-    before, after = path.read_text(encoding='utf-8').split(begin)
-    _, after = after.split(end)
-    path.write_text(
-        f'{before}{begin}\n{_simple(header, rows)}\n{end}{after}',
-        encoding='utf-8')
-    out.print(f'written: {path.relative_to(ROOT)}')
-
-
-def _simple(header, rows):
-    cells = [list(map(str, row)) for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    rule = ' '.join('=' * width for width in widths)
-    first, *others = [
-        ' '.join(map(str.ljust, row, widths)).rstrip() for row in cells]
-    return '\n'.join([rule, first, rule, *others, rule, ''])

@@ -13,30 +13,6 @@ import testtools
 
 from tools import run_matrix
 
-TEXT = '''One.
-
-.. Begin of what a command writes.
-{}
-.. End of what a command writes.
-
-Two.
-'''
-TABLE = '''
-==== ======
-Nova Passed
-==== ======
-26   1
-33   200
-==== ======
-'''
-
-
-def counted(passed):
-    """Return the result of a suite that has passed."""
-    return {'stamp': 'now', 'passed': passed, 'failed': 0, 'skipped': 1,
-            'seconds': 10}
-
-
 @ddt.ddt
 class GreenTest(testtools.TestCase):
 
@@ -72,77 +48,50 @@ class GreenTest(testtools.TestCase):
     def test_it_is_not_if_nothing_was_run(self):
         self.assertFalse(run_matrix.is_green('26', 'unit'))
 
-    def test_the_short_table_counts_only_complete_rows(self):
-        self.keep()
-        [row] = [row for row in run_matrix.in_short() if row[0] == '26']
-        self.assertEqual(
-            ('26', '3.9', '2.94', *['not run'] * 4), row)
-        (self.folder / '26-functional.json').write_text(json.dumps({
-            'stamp': run_matrix.stamp('26', 'functional'), 'passed': 400,
-            'failed': 1, 'skipped': 5, 'seconds': 1000}))
-        [row] = [row for row in run_matrix.in_short() if row[0] == '26']
-        self.assertEqual(('26', '3.9', '2.94', 1100, 23, 1, 1100), row)
 
-
-class RecordedTest(testtools.TestCase):
-    """27 was run on another machine, 28 here, and each on both."""
+class WrittenTest(testtools.TestCase):
+    """The table of the documentation, with a row for each Nova."""
 
     def setUp(self):
         super().setUp()
         self.folder = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
-        for name, value in {
-            'STATE': self.folder, 'RECORD': self.folder / 'record',
-            'DOCS': self.folder / 'table', 'README': self.folder / 'readme',
-            'ROOT': self.folder, 'tables.ROOT': self.folder,
-            'OUT': console.Console(file=io.StringIO()), '_recorded': {},
-            'stamp': lambda *of_what: 'now',
-        }.items():
-            self.useFixture(fixtures.MonkeyPatch(
-                f'tools.run_matrix.{name}', value))
-        run_matrix.RECORD.write_text(json.dumps(
-            {'27-unit': counted(7), '28-unit': counted(8)}))
-        run_matrix.README.write_text(TEXT.format('').replace(
-            'a command', 'tools/run_matrix.py'))
-        (self.folder / '28-unit.json').write_text(json.dumps(counted(9)))
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_matrix.STATE', self.folder))
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_matrix.DOCS', self.folder / 'table'))
+        run_matrix.DOCS.write_text(
+            'Nova,Python,highest,added,Passed,Skipped,Failed,Day\n'
+            '26,3.9,2.93,2.94,7,1,0,2026-01-01\n')
 
-    def show(self, *arguments):
-        """Show the unit tests on 27 and 28 and return the exit code."""
-        self.useFixture(fixtures.MonkeyPatch('sys.argv', [
-            'run_matrix.py', '--show', '--suites', 'unit', *arguments,
-            '27', '28']))
-        return run_matrix.main()
+    def keep(self, suite, passed, day):
+        """Keep a result of a suite on 26."""
+        (self.folder / f'26-{suite}.json').write_text(json.dumps({
+            'stamp': run_matrix.stamp('26', suite), 'passed': passed,
+            'failed': 0, 'skipped': 2, 'seconds': 10, 'day': day}))
 
-    def test_what_another_machine_has_run_does_not_count_by_itself(self):
-        self.assertEqual(1, self.show())
-        self.assertIsNone(run_matrix.result('27', 'unit'))
+    def row(self, name):
+        """Return what is to be written of a row, in one line."""
+        return [' '.join(map(str, line)) for line in run_matrix.written()
+                if line[0] == name]
 
-    def test_what_another_machine_has_run_counts_if_asked_for(self):
-        self.assertEqual(0, self.show('--recorded'))
-        self.assertEqual(7, run_matrix.result('27', 'unit')['passed'])
-
-    def test_what_was_run_here_comes_first(self):
-        self.show('--recorded')
-        self.assertEqual(9, run_matrix.result('28', 'unit')['passed'])
-
-    def test_what_another_machine_has_run_stays_recorded(self):
-        self.show('--write-docs')
+    def test_a_row_that_was_run_here_counts_all_of_its_suites(self):
+        self.keep('unit', 700, '2026-01-02')
+        self.keep('functional', 400, '2026-01-03')
         self.assertEqual(
-            {'27-unit': counted(7), '28-unit': counted(9)},
-            json.loads(run_matrix.RECORD.read_text()))
+            ['26 3.9 2.93 2.94 1100 4 0 2026-01-03'], self.row('26'))
 
+    def test_a_row_that_was_not_run_whole_here_stays(self):
+        self.keep('unit', 700, '2026-01-02')
+        self.assertEqual(['26 3.9 2.93 2.94 7 1 0 2026-01-01'], self.row('26'))
 
-class TableTest(testtools.TestCase):
+    def test_a_row_that_was_never_run_says_so(self):
+        self.assertEqual(['27 3.10 2.95 2.96 not run'], self.row('27'))
 
-    def test_it_replaces_the_one_between_two_comments(self):
-        path = run_matrix.ROOT / 'README.rst'
-        found = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'a'
-        self.useFixture(fixtures.MonkeyPatch('tables.ROOT', found.parent))
-        self.assertIn('.. Begin of what tools/run_matrix.py writes.\n',
-                      path.read_text())
-        found.write_text(TEXT.format('\nan old one\n'))
-        for _ in range(2):
-            run_matrix.tables.write_between(
-                console.Console(file=io.StringIO()), found, 'a command',
-                ('Nova', 'Passed'), [('26', 1), ('33', 200)])
-            self.assertEqual(TEXT.format(TABLE), found.read_text())
+    def test_what_is_written_stays(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_matrix.ROOT', self.folder))
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_matrix.OUT', console.Console(file=io.StringIO())))
+        run_matrix.write()
+        self.assertEqual(['26 3.9 2.93 2.94 7 1 0 2026-01-01'], self.row('26'))
