@@ -5,23 +5,8 @@
 from __future__ import annotations
 
 from oslo_config import cfg
-from oslo_config import types
 
-
-class Seconds(types.Integer):
-    """A whole number whose errors name the value."""
-
-    def __call__(self, value: object) -> int | None:
-        """Return the number.
-
-        :raises ValueError: if it is none, or too small.
-        """
-        try:
-            number: int | None = super().__call__(value)
-        except ValueError as error:
-            raise ValueError(f'{value!r}: {error}') from error
-        return number
-
+from cell0_rebuild import option_types
 
 GROUP = cfg.OptGroup(
     'cell0_rebuild',
@@ -95,7 +80,7 @@ signatures of all patched functions are still checked.
 """),
     cfg.Opt(
         'answer_timeout',
-        type=Seconds(min=1),
+        type=option_types.Number(min=1),
         default=5,
         help="""
 Seconds that nova-api waits for a conductor that can rebuild buried servers to
@@ -111,21 +96,8 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def problems(conf: cfg.ConfigOpts) -> list[str]:
-    """Return a sentence for each option whose value cannot be.
-
-    oslo.config looks at a value when it is asked for, which would be in the
-    middle of a rebuild.
-    """
-    found = []
-    for opt in OPTS:
-        try:
-            value = conf[GROUP.name][opt.dest]
-        except ValueError as error:
-            found.append(f'[{GROUP.name}] {opt.name}: {error}')
-        else:
-            if value == []:
-                found.append(f'[{GROUP.name}] {opt.name} is empty')
-    return found
+    """Return a sentence for each option whose value cannot be."""
+    return option_types.problems(conf, GROUP.name, OPTS)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

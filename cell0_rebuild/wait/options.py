@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The options of the ``[cell0_rebuild_wait]`` section of nova.conf.
+
+nova-api and nova-conductor do not read them.
+"""
+
+from __future__ import annotations
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from cell0_rebuild import option_types as common_types
+from cell0_rebuild.wait import option_types
+from cell0_rebuild.wait import wishes
+
+GROUP = cfg.OptGroup(
+    'cell0_rebuild_wait',
+    title='Options of the waiting service',
+    help='Options of cell0-rebuild-wait, which rebuilds servers that wait in '
+         'cell0 as soon as there is room, and of "cell0-rebuild-manage wait".')
+
+_WHO: list[cfg.Opt] = [
+    cfg.StrOpt(
+        'who',
+        default='asked',
+        mutable=True,
+        choices=[
+            ('asked', 'those whose owner or flavor asks'),
+            ('all', 'all whose owner or flavor does not refuse'),
+            ('off', 'none'),
+        ],
+        help="""
+Which servers wait when they find no host.
+
+The owner asks when the server is created, with its property
+``cell0_rebuild_wait``: ``yes``, ``no`` or a duration such as ``90m``, ``2h``
+or ``1d``. The extra spec ``cell0_rebuild:wait`` of a flavor says the same for
+its servers; the owner comes first.
+"""),
+    cfg.Opt(
+        'default_time',
+        type=option_types.Duration(),
+        default='1d',
+        mutable=True,
+        help="""
+How long a server waits, from its creation, if nobody says how long:
+``45s``, ``90m``, ``2h`` or ``1d``.
+"""),
+    cfg.Opt(
+        'max_time',
+        type=option_types.Duration(),
+        default='7d',
+        mutable=True,
+        help="""
+How long a server waits at most. Who asks for more waits as long as this.
+"""),
+    cfg.Opt(
+        'max_waiting_per_project',
+        type=common_types.Number(min=0),
+        default=0,
+        mutable=True,
+        help="""
+How many servers of a project wait at most, the oldest first. The others do not
+wait until one of these no longer does. 0 is no limit.
+"""),
+    cfg.StrOpt(
+        'show',
+        default='error',
+        mutable=True,
+        choices=[
+            ('error', 'ERROR, as any other that found no host'),
+            ('build', 'BUILD until it is placed or waits no longer, if its '
+                      'owner or flavor asked that it waits'),
+        ],
+        help="""
+The status that users see of a server that waits.
+"""),
+]
+
+_PACE: list[cfg.Opt] = [
+    cfg.StrOpt(
+        'order',
+        default='fair',
+        mutable=True,
+        choices=[
+            ('fair', 'the older a server is, and the less of its quota its '
+                     'project uses, the earlier it is; a whole quota in use '
+                     'counts as much as a day'),
+            ('fifo', 'the oldest server is first'),
+        ],
+        help="""
+Which of the servers that there is room for is rebuilt first.
+"""),
+    cfg.Opt(
+        'probe_budget',
+        type=common_types.Number(min=1, max=100),
+        default=5,
+        mutable=True,
+        help="""
+How much of the time of one worker of Placement the service may take, in
+percent. How often it asks follows from that: between every 2 seconds and
+every minute.
+"""),
+    cfg.Opt(
+        'at_once',
+        type=common_types.Number(min=1),
+        default=4,
+        mutable=True,
+        help="""
+How many servers of the same demands are on their way at the same time, at
+most. The service begins with one, and doubles with each that lands.
+"""),
+    cfg.Opt(
+        'per_minute',
+        type=common_types.Number(min=1),
+        default=60,
+        mutable=True,
+        help="""
+How many rebuilds are requested in a minute, at most.
+"""),
+    cfg.Opt(
+        'backoff',
+        type=option_types.Duration(),
+        default='60s',
+        mutable=True,
+        help="""
+How long a server rests after a rebuild that found no host. The time doubles
+with each further one in a row.
+"""),
+    cfg.Opt(
+        'backoff_max',
+        type=option_types.Duration(),
+        default='30m',
+        mutable=True,
+        help="""
+How long a server rests at most. Each rest is up to a fifth longer or shorter,
+so that servers that failed together do not come back together.
+"""),
+    cfg.BoolOpt(
+        'pause',
+        default=False,
+        mutable=True,
+        help="""
+Request no rebuilds. Servers go on waiting, and their time goes on.
+"""),
+]
+
+_SERVICE: list[cfg.Opt] = [
+    cfg.Opt(
+        'metrics',
+        type=option_types.Listener(),
+        sample_default='127.0.0.1:9190',
+        help="""
+Where the service offers its metrics to Prometheus, as ``HOST:PORT``. Unset, it
+does not. Anyone who can reach it can read them.
+"""),
+    cfg.Opt(
+        'backend_url',
+        type=option_types.Url(),
+        secret=True,
+        sample_default='file:///var/lib/nova/cell0-rebuild-wait',
+        help="""
+The URL of a backend of tooz. With it, of several such services one works and
+the others stand by. Without it all work, which does no harm and takes more of
+Placement's time.
+"""),
+]
+
+OPTS: list[cfg.Opt] = [*_WHO, *_PACE, *_SERVICE]
+
+# The scope of a token is the project of the server that is rebuilt.
+_USER = ('auth_url', 'username', 'user_id', 'user_domain_name',
+         'user_domain_id', 'password')
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the options; doing it again is harmless."""
+    conf.register_group(GROUP)
+    conf.register_opts([*OPTS, *_client_opts()], group=GROUP)
+    loading.register_auth_conf_options(conf, GROUP.name)
+
+
+def problems(conf: cfg.ConfigOpts) -> list[str]:
+    """Return a sentence for each option whose value cannot be.
+
+    Keystone's own are checked when a token is asked for.
+    """
+    return common_types.problems(conf, GROUP.name, [*OPTS, *_client_opts()])
+
+
+def site(conf: cfg.ConfigOpts) -> wishes.Site:
+    """Return what the options say of who waits."""
+    section = conf[GROUP.name]
+    return wishes.Site(section.who, section.default_time, section.max_time)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """Return the options for oslo-config-generator."""
+    return [(GROUP, [
+        *OPTS, *loading.get_auth_common_conf_options(),
+        *(opt for opt in loading.get_auth_plugin_conf_options('password')
+          if opt.dest in _USER),
+        *_client_opts()])]
+
+
+def _client_opts() -> list[cfg.Opt]:
+    """Return keystoneauth's options of a session and an adapter."""
+    opts = [*loading.get_session_conf_options(),
+            *loading.get_adapter_conf_options(include_deprecated=False)]
+    # Without a time, an API that hangs would stop the service for ever.
+    cfg.set_defaults(opts, timeout=60, service_type='compute',
+                     valid_interfaces=['internal', 'public'])
+    return opts
