@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tell owners why their servers wait, in the event list of the server.
+
+Each server has one action, ``wait``, whose message says why it waits now. It
+begins with the code of the reason and is written when that changes, not when
+only the text does: nothing is written while nothing changes.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing as ty
+
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import objects
+from oslo_context import context as oslo_context
+from oslo_utils import timeutils
+
+from cell0_rebuild import db_errors
+from cell0_rebuild.wait import reasons
+
+ACTION = 'wait'
+
+# Of the column.
+_LONGEST = 255
+
+# How many servers are looked up by one statement.
+_PAGE = 500
+
+
+class Notices:
+    """Remembers what was told, so that it is not looked up again."""
+
+    def __init__(self, context: ty.Any) -> None:
+        """:param context: an administrator's, targeted at cell0."""
+        self._context = context
+        self._told: dict[str, str | None] = {}
+        self._changed: dict[str, str] = {}
+
+    def tell(
+        self, found: collections.abc.Mapping[str, reasons.Reason]
+    ) -> int:
+        """Tell the owners of all servers that wait.
+
+        A code that differs from what was told is told when it is found twice
+        in a row: turns and room come and go.
+
+        :param found: why each waits, by the UUID of the server.
+        :returns: how many messages were written.
+        """
+        self._look_up(found)
+        changed = {uuid: reason.code.value for uuid, reason in found.items()
+                   if reason.code.value != self._told[uuid]}
+        due = [uuid for uuid, code in changed.items()
+               if self._told[uuid] is None
+               or self._changed.get(uuid) == code]
+        self._changed = changed
+        return sum(self._write(uuid, found[uuid]) for uuid in due)
+
+    def tell_now(self, uuid: str, reason: reasons.Reason) -> bool:
+        """Tell the owner of one server, if it is another code than before.
+
+        :returns: whether a message was written.
+        """
+        if uuid not in self._told:
+            self._told.update(_read(self._context, [uuid]))
+        return (self._told.get(uuid) != reason.code.value
+                and self._write(uuid, reason))
+
+    def _look_up(self, uuids: collections.abc.Iterable[str]) -> None:
+        """Know what was told of these servers, and of no others."""
+        self._told = {uuid: code for uuid, code in self._told.items()
+                      if uuid in uuids}
+        unknown = [uuid for uuid in uuids if uuid not in self._told]
+        self._told.update(dict.fromkeys(unknown))
+        for first in range(0, len(unknown), _PAGE):
+            self._told.update(_read(
+                self._context, unknown[first:first + _PAGE]))
+
+    def _write(self, uuid: str, reason: reasons.Reason) -> bool:
+        message = f'{reason.code.value}: {reason}'
+        if len(message) > _LONGEST:
+            message = f'{message[:_LONGEST - 3]}...'
+        written = bool(_write(self._context, uuid, message))
+        if written:
+            self._told[uuid] = reason.code.value
+        return written
+
+
+@main_db_api.pick_context_manager_reader
+def _read(
+    context: ty.Any, uuids: collections.abc.Collection[str]
+) -> dict[str, str]:
+    """Return the codes that were told, by the UUID of the server."""
+    action = models.InstanceAction
+    return {uuid: (message or '').partition(':')[0]
+            for uuid, message in context.session.query(
+                action.instance_uuid, action.message).filter(
+                action.action == ACTION, action.instance_uuid.in_(uuids))}
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def _write(context: ty.Any, uuid: str, message: str) -> bool:
+    """Write the message of a server, unless it is deleted or on its way."""
+    instance, action = models.Instance, models.InstanceAction
+    # Two services at once make one action: the row of the server is locked.
+    owner = context.session.query(
+        instance.user_id, instance.project_id,
+    ).filter_by(
+        uuid=uuid, deleted=0, hidden=False, task_state=None,
+    ).with_for_update().first()
+    if owner is None:
+        return False
+    if not context.session.query(action).filter_by(
+            instance_uuid=uuid, action=ACTION).update({'message': message}):
+        objects.InstanceAction(
+            context, action=ACTION, instance_uuid=uuid, message=message,
+            request_id=oslo_context.generate_request_id(),
+            user_id=owner.user_id, project_id=owner.project_id,
+            start_time=timeutils.utcnow()).create()
+    return True
