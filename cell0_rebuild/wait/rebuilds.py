@@ -18,13 +18,10 @@ from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading
 
 from cell0_rebuild.api import microversion_range
+from cell0_rebuild.wait import options
 
 # No more projects than that keep a token.
 PROJECTS = 1000
-
-# Seconds, where the options give none: nova-api may wait for a conductor and
-# for Cinder.
-_TIMEOUT = 60
 
 # What else a token can be scoped to. The options may name one of them, as
 # those of other services do.
@@ -67,17 +64,16 @@ class WrongOptions(Exception):
 class Rebuilds:
     """Asks for rebuilds, in the projects of the servers."""
 
-    def __init__(self, conf: ty.Any, group: str) -> None:
+    def __init__(self, conf: ty.Any) -> None:
         """Read the options.
 
-        :param conf: with keystoneauth's options of a session, a plugin and an
-            adapter in the group.
+        :param conf: in which those of the service are registered.
         :raises WrongOptions: if they make no plugin that a project can be
             given to.
         """
-        self._conf, self._group = conf, group
+        self._conf, self._group = conf, options.GROUP.name
         self._session = loading.load_session_from_conf_options(
-            conf, group, timeout=conf[group].timeout or _TIMEOUT)
+            conf, self._group)
         self._unscoped = self._plugin(None)
         # It holds the plugin of the project, and so its token.
         self._nova = functools.lru_cache(PROJECTS)(self._nova_of)

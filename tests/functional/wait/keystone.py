@@ -13,7 +13,9 @@ import webob
 import webob.dec
 from wsgi_intercept import interceptor
 
-GROUP = 'cell0_rebuild_wait'
+from cell0_rebuild.wait import options
+
+GROUP = options.GROUP.name
 USER = 'waiting-service'
 PASSWORD = 'secret'
 
@@ -58,9 +60,7 @@ class KeystoneFixture(fixtures.Fixture):
         return url
 
     def _set_options(self):
-        loading.register_session_conf_options(cfg.CONF, GROUP)
-        loading.register_auth_conf_options(cfg.CONF, GROUP)
-        loading.register_adapter_conf_options(cfg.CONF, GROUP)
+        options.register(cfg.CONF)
         cfg.CONF.register_opts(
             loading.get_auth_plugin_conf_options('password'), GROUP)
         # Some are required: every later test would have to set them.
@@ -68,7 +68,7 @@ class KeystoneFixture(fixtures.Fixture):
         for name, value in {
                 'auth_type': 'password', 'auth_url': self.auth_url,
                 'username': USER, 'user_domain_name': 'Default',
-                'password': PASSWORD, 'service_type': 'compute',
+                'password': PASSWORD,
                 # As nova.conf has it for other services.
                 'project_name': 'service', 'project_domain_name': 'Default',
         }.items():

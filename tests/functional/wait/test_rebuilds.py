@@ -25,7 +25,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
         self.api.microversion = base.STOCK
         self.server = self.bury()
         self._start_compute('host1')
-        self.rebuilds = rebuilds.Rebuilds(cfg.CONF, keystone.GROUP)
+        self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
 
     def ask(self, server=None):
         """Ask for the rebuild of a server."""
@@ -90,7 +90,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
     def test_services_that_do_not_answer_are_away(self):
         self.assert_outcome(Outcome.AWAY, webob.Response(status=503))
         self.keystone.down = True
-        self.rebuilds = rebuilds.Rebuilds(cfg.CONF, keystone.GROUP)
+        self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
         self.assert_outcome(Outcome.AWAY)
 
     def test_an_answer_of_something_else_raises_nothing(self):
@@ -100,15 +100,13 @@ class RebuildsTestCase(base.FunctionalTestCase):
     def test_options_without_a_plugin_are_refused(self):
         self.flags(auth_type=None, group=keystone.GROUP)
         error = self.assertRaises(
-            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF,
-            keystone.GROUP)
+            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF)
         self.assertIn('[cell0_rebuild_wait] auth_type', str(error))
 
     def test_a_plugin_without_projects_is_refused(self):
         self.flags(auth_type='http_basic', group=keystone.GROUP)
         error = self.assertRaises(
-            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF,
-            keystone.GROUP)
+            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF)
         self.assertIn('auth_type', str(error))
 
 
@@ -121,7 +119,7 @@ class StockMicroversionTestCase(base.FunctionalTestCase):
         server = self.bury()
         self._start_compute('host1')
         self.useFixture(keystone.KeystoneFixture(self.api_fixture))
-        answer = rebuilds.Rebuilds(cfg.CONF, keystone.GROUP).ask(
+        answer = rebuilds.Rebuilds(cfg.CONF).ask(
             server['id'], server['tenant_id'], server['image']['id'])
         self.assertEqual(Outcome.ACCEPTED, answer.outcome, answer.text)
         self.assertEqual(server['image'], self.active(server)['image'])
