@@ -56,7 +56,7 @@ class RequestSpec(request_spec.RequestSpec):
         """
         request_spec.RequestSpec._from_db_object(context, spec, db_spec)
         spec.blob = db_spec['spec']
-        stored = _section(spec.blob)
+        stored = section(spec.blob)
         spec.retained = spec.unreadable = None
         try:
             if stored is not None:
@@ -98,7 +98,7 @@ class RequestSpec(request_spec.RequestSpec):
         now = db_spec['spec']
         if 'spec' in updates and (SECTION in read or SECTION in now):
             updates['spec'] = _with_section(
-                _merged(read or now, now, updates['spec']), _section(now))
+                _merged(read or now, now, updates['spec']), section(now))
         db_spec.update(updates)
         db_spec.save(context.session)
         return db_spec
@@ -129,7 +129,7 @@ def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     :raises Unreadable: if what is kept cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):
-        stored = _section(db_spec['spec'])
+        stored = section(db_spec['spec'])
         if stored is not None:
             retained_form.mark_of(stored)
             db_spec.update({'spec': _with_section(
@@ -159,7 +159,7 @@ def is_retained(context: ty.Any, instance_uuid: str) -> bool:
 def _stored(context: ty.Any, instance_uuid: str) -> ty.Any:
     blob = context.session.query(api_models.RequestSpec.spec).filter_by(
         instance_uuid=instance_uuid).scalar()
-    return None if blob is None else _section(blob)
+    return None if blob is None else section(blob)
 
 
 @db_errors.retried
@@ -167,7 +167,7 @@ def _stored(context: ty.Any, instance_uuid: str) -> ty.Any:
 def forget(context: ty.Any, instance_uuid: str) -> None:
     """Remove what is kept of a server; a server without it is left alone."""
     for db_spec in _rows(context, [instance_uuid]):
-        if _section(db_spec['spec']) is not None:
+        if section(db_spec['spec']) is not None:
             db_spec.update({'spec': _with_section(db_spec['spec'], None)})
             db_spec.save(context.session)
 
@@ -264,7 +264,7 @@ def _plain(value: ty.Any) -> ty.Any:
     return value
 
 
-def _section(blob: str) -> ty.Any:
+def section(blob: str) -> ty.Any:
     """Return what is stored in a blob, which may be anything, or None."""
     if SECTION not in blob:
         return None

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Who waits, and who would but cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import buried
+from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import waiting
+from cell0_rebuild.wait import wishes
+
+
+@dataclasses.dataclass(frozen=True)
+class Census:
+    """What was found in one reading of the databases.
+
+    :param waiting: also those that are held, or whose time is over.
+    :param shown: which of them are shown as BUILD.
+    :param problems: a sentence by the UUID of a server, about a wish that
+        means nothing, or why the server cannot wait.
+    """
+
+    waiting: list[waiting.Waiting] = dataclasses.field(default_factory=list)
+    shown: set[str] = dataclasses.field(default_factory=set)
+    problems: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def take(
+    context: ty.Any, site: wishes.Site, project_id: str | None = None
+) -> Census:
+    """Find all servers that wait.
+
+    :param context: an administrator's.
+    :param project_id: of these servers only.
+    """
+    census = Census()
+    for page in buried.pages(context, project_id):
+        for server in page:
+            _add(census, server, site)
+    return census
+
+
+def _add(
+    census: Census, server: buried.Buried, site: wishes.Site
+) -> None:
+    wish = wishes.wish(server.metadata, server.extra_specs, site)
+    if wish.problem is not None:
+        census.problems[server.uuid] = wish.problem
+    if wish.time is None:
+        return
+    if not server.can_be_rebuilt:
+        census.problems[server.uuid] = (
+            'It was buried by a nova-conductor without cell0-rebuild and '
+            'cannot be rebuilt.')
+        return
+    try:
+        decision = decisions.read(server.section)
+    except exceptions.Unreadable as error:
+        census.problems[server.uuid] = str(error)
+        return
+    if decision.ended:
+        return
+    census.waiting.append(waiting.Waiting(
+        uuid=server.uuid, project_id=server.project_id,
+        created_at=server.created_at,
+        deadline=server.created_at + wish.time, asked=wish.asked,
+        nice=wish.nice, priority=decision.priority, held=decision.held,
+        locked=server.locked, failures=server.failures,
+        tried_at=server.tried_at))
+    if server.is_shown:
+        census.shown.add(server.uuid)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What an operator has decided about a server that waits.
+
+It is an entry of what is kept of the server in its RequestSpec; see
+:mod:`stored` for its versions. It stays when a rebuild fails, and goes with
+the rest when one succeeds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as ty
+
+from cell0_rebuild import retained
+from cell0_rebuild import stored
+
+ENTRY = 'waiting'
+
+PRIORITY = 'priority'
+HELD = 'held'
+ENDED = 'ended'
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """What an operator has decided.
+
+    :param priority: higher comes first.
+    :param held: whether the server is held.
+    :param ended: whether it waits no longer.
+    """
+
+    priority: int = 0
+    held: bool = False
+    ended: bool = False
+
+
+def read(section: ty.Any) -> Decision:
+    """Return what has been decided.
+
+    :param section: what is kept of the server, as it is stored, or None.
+    :raises Unreadable: if this package cannot read it.
+    """
+    if section is None:
+        return Decision()
+    values = entries(section)
+    priority = stored.entry(values, PRIORITY, (int,), 0)
+    return Decision(
+        int(priority), stored.entry(values, HELD, (bool,), False),
+        stored.entry(values, ENDED, (bool,), False))
+
+
+def entries(section: ty.Any) -> dict[str, ty.Any]:
+    """Return the entries of what has been decided, also unknown ones.
+
+    :raises Unreadable: if this package cannot read it.
+    """
+    return dict(stored.entry(
+        stored.entries(section, retained.VERSION), ENTRY, (dict,), {}))
