@@ -2,6 +2,7 @@
 
 """What the Nova that the tests run on has; its releases differ."""
 
+import csv
 from importlib import metadata
 import pathlib
 import sys
@@ -27,10 +28,15 @@ def paste(prefix):
 PASTE = paste(pathlib.Path(sys.prefix))
 RELEASE = int(metadata.version('nova').split('.')[0])
 
-# The highest microversion by release, as the documentation has it.
-DOCUMENTED = {
-    26: '2.93', 27: '2.95', 28: '2.95', 29: '2.96', 30: '2.96', 31: '2.100',
-    32: '2.100', 33: '2.103', 34: '2.104'}
+LIST = pathlib.Path(__file__).parents[1] / 'constraints/releases.csv'
+with open(LIST, encoding='utf-8', newline='') as _lines:
+    _SUPPORTED = {int(line['nova']): line for line in csv.DictReader(_lines)}
+
+# By release: the Pythons that it is tested on, and its highest microversion.
+PYTHONS = {number: line['pythons'].split()
+           for number, line in _SUPPORTED.items()}
+DOCUMENTED = {number: line['microversion']
+              for number, line in _SUPPORTED.items()}
 
 
 def next_to(microversion):

@@ -3,12 +3,13 @@
 #
 # Usage: tools/environment.sh [FOLDER [RELEASE|cloud|older-client]]
 #
-# RELEASE is one of Nova, 26 to 34, to run the tests on; 34 is the one to
-# develop on, with what checks and documentation need. "cloud" is what the
-# services of "make cloud" and their clients run in, "older-client" what has a
-# client that does not know all microversions of Nova. PYTHON names the
-# interpreter; without it the first one on the PATH that the release runs on is
-# taken. Doing it again does nothing unless a requirement has changed.
+# RELEASE is one of Nova, of those in constraints/releases.csv, to run the tests
+# on; the newest is the one to develop on, with what checks and documentation
+# need. "cloud" is what the services of "make cloud" and their clients run in,
+# "older-client" what has a client that does not know all microversions of Nova.
+# PYTHON names the interpreter; without it the first one on the PATH that the
+# release runs on is taken. Doing it again does nothing unless a requirement has
+# changed.
 
 set -o errexit
 set -o nounset
@@ -16,8 +17,9 @@ set -o pipefail
 
 folder=$(realpath --canonicalize-missing "${1:-.venv}")
 here=$(cd "$(dirname "$0")/.." && pwd)
-purpose=${2:-34}
 cd "$here"
+newest=$(tail --lines=1 constraints/releases.csv | cut --delimiter=, --fields=1)
+purpose=${2:-$newest}
 case $purpose in
     cloud)
         constraints=constraints/cloud.txt
@@ -35,7 +37,7 @@ case $purpose in
         own=(.)
         ;;
 esac
-if [[ $purpose == 34 ]]; then
+if [[ $purpose == "$newest" ]]; then
     requirements+=(
         upstream-requirements.txt lint-requirements.txt doc/requirements.txt)
 fi
@@ -46,35 +48,32 @@ fi
 inputs=("${requirements[@]}" "$constraints" setup.cfg pyproject.toml
         tools/environment.sh)
 
-# The minor versions of Python 3 that a release is tested on.
-case $purpose in
-    26) minors=(9) ;;
-    27 | 28) minors=(10) ;;
-    29 | 30) minors=(11) ;;
-    31 | 32 | 33) minors=(12) ;;
-    *) minors=(11 12 13) ;;
-esac
-if [[ ${PYTHON:-} =~ ^python3\.([0-9]+)$ ]]; then
-    minors=("${BASH_REMATCH[1]}")
+# The Pythons that a release is tested on; the others are of the newest.
+line=$(grep "^$purpose," constraints/releases.csv) ||
+    line=$(tail --lines=1 constraints/releases.csv)
+IFS=, read -r _ pythons _ <<< "$line"
+read -r -a pythons <<< "$pythons"
+if [[ ${PYTHON:-} =~ ^python(3\.[0-9]+)$ ]]; then
+    pythons=("${BASH_REMATCH[1]}")
 fi
 
 function is_suitable {
-    [[ " ${minors[*]} " == *" $("$1" -c '
+    [[ " ${pythons[*]} " == *" $("$1" -c '
 import sys
-print(sys.version_info.minor)' 2>/dev/null) "* ]]
+print("%s.%s" % sys.version_info[:2])' 2>/dev/null) "* ]]
 }
 
 # pyenv has interpreters that its configuration hides.
 function find_python {
-    local name minor
-    for name in ${PYTHON:-} "${minors[@]/#/python3.}" python3; do
+    local name python
+    for name in ${PYTHON:-} "${pythons[@]/#/python}" python3; do
         if is_suitable "$name"; then
             command -v "$name"
             return
         fi
     done
-    for minor in "${minors[@]}"; do
-        for name in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*; do
+    for python in "${pythons[@]}"; do
+        for name in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$python".*; do
             if [[ -x $name/bin/python3 ]]; then
                 echo "$name/bin/python3"
                 return
@@ -82,8 +81,8 @@ function find_python {
         done
     done
     echo "The environment \"$purpose\" needs one of Python" \
-        "${minors[*]/#/3.}, and none is on the PATH. Install one, or name it" \
-        "with PYTHON=." >&2
+        "${pythons[*]}, and none is on the PATH. Install one, or name it with" \
+        "PYTHON=." >&2
     return 1
 }
 

@@ -46,14 +46,22 @@ OUT = console.Console(soft_wrap=True)
 
 DEBIAN = '26-debian'
 # It has all that any test needs: one that is skipped has lost its reason.
-NEWEST = str(max(releases.DOCUMENTED))
+NEWEST = str(max(releases.PYTHONS))
+
+
+def _rows():
+    yield DEBIAN, '3.11'
+    for number, pythons in releases.PYTHONS.items():
+        # "make test" is for the first Python of the newest release.
+        first, *others = pythons[str(number) == NEWEST:]
+        yield str(number), first
+        for python in others:
+            yield f'{number}-py{python.replace(".", "")}', python
+
 
 # The Python that a row runs on, by its name: the release of Nova and, where
 # there is more than one, what else tells it.
-ROWS = {
-    '26': '3.9', DEBIAN: '3.11', '27': '3.10', '28': '3.10', '29': '3.11',
-    '30': '3.11', '31': '3.12', '32': '3.12', '33': '3.12', '34': '3.12',
-    '34-py313': '3.13'}
+ROWS = dict(sorted(_rows()))
 
 # What each row runs, and what it was run on: beside what all suites rest on,
 # the files in these folders.
@@ -89,7 +97,7 @@ def stamp(row, suite):
 
     Tools and documentation are the same for all rows, and not in it.
     """
-    found = hashlib.sha256(f'{row} {ROWS[row]}'.encode())
+    found = hashlib.sha256(f'{row} {ROWS[row]} {_highest(row)}'.encode())
     files = [ROOT / name for name in (
         f'constraints/nova{row.partition("-")[0]}.txt', *SHARED)]
     if row == DEBIAN:
@@ -210,7 +218,7 @@ def written():
     lines = []
     for row, python in ROWS.items():
         first = (_name(row), python)
-        highest = releases.DOCUMENTED[int(row.partition('-')[0])]
+        highest = _highest(row)
         lines.append((*first, highest, releases.next_to(highest),
                       *(_counts(row) or before.get(first, ['not run']))))
     return lines
@@ -232,6 +240,10 @@ def write():
     with open(DOCS, 'w', encoding='utf-8', newline='') as page:
         csv.writer(page, lineterminator='\n').writerows([WRITTEN, *lines])
     OUT.print(f'written: {DOCS.relative_to(ROOT)}')
+
+
+def _highest(row):
+    return releases.DOCUMENTED[int(row.partition('-')[0])]
 
 
 def _name(row):
