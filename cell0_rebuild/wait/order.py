@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""In which order waiting servers are tried.
+
+Each has a turn: the time when it was created, moved to later by what should
+make it stand back. Who has the earlier turn comes first. As all grow older
+alike, the order does not depend on the time at which it is asked for, so
+that nothing of it has to be stored.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import typing as ty
+
+from cell0_rebuild.wait import waiting as records
+
+# Who has waited a day longer has made up for a whole quota in use.
+_A_WHOLE_QUOTA = datetime.timedelta(days=1)
+# An owner's wish to stand back counts hours.
+_NICE = datetime.timedelta(hours=1)
+# More is the same. A quota can be lowered below what is used, to 0 as well.
+_MOST_QUOTAS = 30.0
+
+_Servers = collections.abc.Iterable[records.Waiting]
+_Shares = collections.abc.Mapping[str, float]
+
+
+def ordered(
+    policy: str, waiting: _Servers, shares: _Shares
+) -> list[records.Waiting]:
+    """Return all servers, the first first.
+
+    :param policy: ``fair`` or ``fifo``.
+    :param shares: of each project; see :func:`fair`.
+    """
+    return fifo(waiting) if policy == 'fifo' else fair(waiting, shares)
+
+
+def fifo(waiting: _Servers) -> list[records.Waiting]:
+    """Return all servers, the oldest first."""
+    return fair(waiting, {})
+
+
+def fair(waiting: _Servers, shares: _Shares) -> list[records.Waiting]:
+    """Return all servers, the old ones of projects that use little first.
+
+    :param shares: the part of its quota that a project uses, by its ID: 0 or
+        more, 1 is all of it. A project that is not there uses nothing.
+    """
+    def key(server: records.Waiting) -> tuple[ty.Any, ...]:
+        share = min(shares.get(server.project_id, 0.0), _MOST_QUOTAS)
+        turn = (server.created_at + share * _A_WHOLE_QUOTA
+                + server.nice * _NICE)
+        return -server.priority, turn, server.created_at, server.uuid
+
+    return sorted(waiting, key=key)
