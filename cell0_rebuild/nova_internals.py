@@ -443,3 +443,17 @@ PROBES = (
         'self, url, version=None, global_request_id=None',
         'called: asks Placement for room'),
 )
+
+# Called by cell0-rebuild-manage to tell who waits.
+
+SHARES = (
+    patching.Target(
+        'nova.quota', 'QuotaEngine.get_project_quotas',
+        'self, context, project_id, quota_class=None, usages=True, '
+        'remains=False', 'called: the limits of a project'),
+    patching.Target(
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.get_usages_counts_for_quota',
+        'self, context, project_id, user_id=None',
+        'called: what a project uses'),
+)

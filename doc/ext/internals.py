@@ -41,7 +41,8 @@ def lines() -> collections.abc.Iterator[str]:
         [_row(target) for group in (
             nova_internals.MOVES, nova_internals.LEFTOVERS,
             nova_internals.RECOVERY,
-            nova_internals.DEMANDS, nova_internals.PROBES)
+            nova_internals.DEMANDS, nova_internals.PROBES,
+            nova_internals.SHARES)
          for target in group])
 
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How much of its quota a project uses.
+
+Placement tells what is used, so that servers which only wait do not count.
+It knows nothing of servers, so that the quota of instances is left out. The
+limit is the one of Nova's quota driver, that is, Nova's own or Keystone's.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing as ty
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import exception
+from nova import quota
+from nova.scheduler.client import report
+
+from cell0_rebuild import exceptions
+
+# As quotas call them: VCPU and PCPU together, and MEMORY_MB.
+_RESOURCES = ('cores', 'ram')
+
+
+def shares(
+    context: ty.Any, project_ids: collections.abc.Iterable[str]
+) -> dict[str, float]:
+    """Return the share of each project, with one request to Placement each.
+
+    :param context: an administrator's.
+    :returns: 0 if nothing is used, 1 if the quota is used up; it can be more.
+    :raises NoPlacement: if it does not answer as it should.
+    """
+    return {project_id: _share(context, project_id)
+            for project_id in set(project_ids)}
+
+
+def _share(context: ty.Any, project_id: str) -> float:
+    """Return the largest share of any resource.
+
+    A resource without a limit counts as unused: who gives a project no limit
+    says that it takes too much from nobody.
+    """
+    quotas = quota.QUOTAS.get_project_quotas(
+        context, project_id, usages=False)
+    limits = {name: quotas[name]['limit'] for name in _RESOURCES}
+    used = _used(context, project_id)
+    return max(0 if limit < 0 else used[name] / max(limit, 1)
+               for name, limit in limits.items())
+
+
+def _used(context: ty.Any, project_id: str) -> dict[str, int]:
+    client = report.report_client_singleton()
+    try:
+        found = client.get_usages_counts_for_quota(context, project_id)
+    except (ks_exc.ClientException,
+            exception.UsagesRetrievalFailed) as error:
+        raise exceptions.NoPlacement(str(error)) from error
+    return dict(found['project'])
