@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How fast servers that wait are tried. Nothing here sleeps.
+
+What is remembered can be forgotten: a service that starts anew begins slowly.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import datetime
+import hashlib
+import time
+
+from cell0_rebuild.wait import waiting as records
+
+# Seconds between two sweeps.
+_SHORTEST, _LONGEST = 2.0, 60.0
+# How far a rest is longer or shorter, as a part of it.
+_SPREAD = 0.2
+# More doublings than that fit into no rest.
+_DOUBLINGS = 32
+_MINUTE = 60.0
+
+
+def rest(
+    uuid: str, failures: int, backoff: datetime.timedelta,
+    backoff_max: datetime.timedelta,
+) -> datetime.timedelta:
+    """Return how long a server rests after rebuilds that found no host.
+
+    It is up to a fifth longer or shorter than the options say, so that
+    servers that failed together do not come back together. The same server
+    and number give the same time.
+
+    :param failures: how many of them in a row.
+    :param backoff: after the first; it doubles with each.
+    :param backoff_max: the most that it doubles to.
+    """
+    if failures < 1:
+        return datetime.timedelta()
+    seconds = min(
+        backoff.total_seconds() * 2.0 ** min(failures - 1, _DOUBLINGS),
+        backoff_max.total_seconds())
+    digest = hashlib.sha256(f'{uuid} {failures}'.encode()).digest()
+    part = int.from_bytes(digest[:4], 'big') / (2 ** 32 - 1)
+    return datetime.timedelta(
+        seconds=seconds * (1 + _SPREAD * (2 * part - 1)))
+
+
+def next_try(
+    server: records.Waiting, backoff: datetime.timedelta,
+    backoff_max: datetime.timedelta,
+) -> datetime.datetime | None:
+    """Return until when a server rests; None if it has not been tried.
+
+    :returns: in UTC without a time zone; it may be past.
+    """
+    if server.tried_at is None:
+        return None
+    return server.tried_at + rest(
+        server.uuid, server.failures, backoff, backoff_max)
+
+
+def interval(shapes: int, probe_seconds: float, budget: int) -> float:
+    """Return the seconds from one sweep to the next.
+
+    :param shapes: how many probes a sweep makes.
+    :param probe_seconds: how long Placement takes for one.
+    :param budget: how much of that time may be spent, in percent.
+    """
+    return min(_LONGEST, max(
+        _SHORTEST, shapes * probe_seconds * 100 / budget))
+
+
+class SlowStart:
+    """How many servers of one shape are on their way at the same time.
+
+    Placement sees room that the scheduler may refuse. So it begins with one,
+    and doubles with each that lands.
+    """
+
+    def __init__(self) -> None:
+        self._widths: dict[collections.abc.Hashable, int] = {}
+
+    def allowed(self, shape: collections.abc.Hashable, at_once: int) -> int:
+        """Return how many may be on their way, with those that are.
+
+        :param at_once: the most.
+        """
+        return min(self._widths.get(shape, 1), at_once)
+
+    def landed(self, shape: collections.abc.Hashable, at_once: int) -> None:
+        """One has found a host."""
+        self._widths[shape] = min(2 * self.allowed(shape, at_once), at_once)
+
+    def refused(self, shape: collections.abc.Hashable) -> None:
+        """One has not: begin anew."""
+        self._widths.pop(shape, None)
+
+    def keep(
+        self, shapes: collections.abc.Container[collections.abc.Hashable]
+    ) -> None:
+        """Forget all shapes but these."""
+        self._widths = {shape: width for shape, width in self._widths.items()
+                        if shape in shapes}
+
+
+class PerMinute:
+    """How many rebuilds are requested in any minute, over all shapes."""
+
+    def __init__(
+        self, clock: collections.abc.Callable[[], float] = time.monotonic
+    ) -> None:
+        """:param clock: seconds that never go back."""
+        self._clock = clock
+        self._taken: collections.deque[float] = collections.deque()
+
+    def take(self, most: int) -> bool:
+        """Return whether one more may be requested now, and count it.
+
+        :param most: how many in a minute.
+        """
+        now = self._clock()
+        while self._taken and self._taken[0] <= now - _MINUTE:
+            self._taken.popleft()
+        if len(self._taken) >= most:
+            return False
+        self._taken.append(now)
+        return True

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import datetime
+import uuid
+
+import ddt
+import hypothesis
+from hypothesis import strategies as st
+import testtools
+
+from cell0_rebuild.wait import pacing
+from tests.unit.wait import samples
+
+BACKOFF = datetime.timedelta(seconds=60)
+BACKOFF_MAX = datetime.timedelta(minutes=30)
+
+uuids = st.integers(0, 2 ** 128 - 1).map(lambda number: str(
+    uuid.UUID(int=number)))
+times = st.timedeltas(
+    datetime.timedelta(seconds=1), datetime.timedelta(days=365))
+
+
+def server(**values):
+    """Return a server that may have been tried."""
+    return samples.server(tried_at=samples.NOON, **values)
+
+
+@ddt.ddt
+class RestTest(testtools.TestCase):
+
+    @ddt.unpack
+    @ddt.data((1, 60), (2, 120), (3, 240), (5, 960), (6, 1800), (99, 1800),
+              (10 ** 9, 1800))
+    def test_a_rest_doubles_up_to_the_longest(self, failures, seconds):
+        rests = [pacing.rest(str(number), failures, BACKOFF, BACKOFF_MAX)
+                 .total_seconds() / seconds for number in range(200)]
+        self.assertTrue(0.8 <= min(rests) < 0.82, min(rests))
+        self.assertTrue(1.18 < max(rests) <= 1.2, max(rests))
+
+    @hypothesis.given(uuids, st.integers(1, 99), times, times)
+    def test_a_rest_is_never_far_from_the_options(
+            self, uuid, failures, backoff, most):
+        rest = pacing.rest(uuid, failures, backoff, most)
+        self.assertLessEqual(0.79 * min(backoff, most), rest)
+        self.assertLessEqual(rest, 1.21 * most)
+
+    def test_the_same_server_rests_as_long_after_a_restart(self):
+        # The hash of a string differs from process to process.
+        rest = pacing.rest(samples.server().uuid, 3, BACKOFF, BACKOFF_MAX)
+        self.assertEqual('0:03:45.895707', str(rest))
+
+    def test_who_has_not_failed_does_not_rest(self):
+        self.assertIsNone(
+            pacing.next_try(samples.server(), BACKOFF, BACKOFF_MAX))
+        self.assertEqual(
+            samples.NOON, pacing.next_try(server(), BACKOFF, BACKOFF_MAX))
+
+    def test_a_rest_begins_with_the_last_try(self):
+        found = pacing.next_try(server(failures=2), BACKOFF, BACKOFF_MAX)
+        self.assertEqual(
+            pacing.rest(server().uuid, 2, BACKOFF, BACKOFF_MAX),
+            found - samples.NOON)
+
+
+@ddt.ddt
+class IntervalTest(testtools.TestCase):
+
+    @ddt.unpack
+    @ddt.data((0, 0.0, 5, 2), (1, 0.04, 5, 2), (10, 0.03, 5, 6),
+              (10, 0.03, 10, 3), (20, 0.25, 5, 60), (1, 0.0, 5, 2))
+    def test_the_interval_follows_from_what_probes_take(
+            self, shapes, seconds, budget, expected):
+        self.assertAlmostEqual(
+            expected, pacing.interval(shapes, seconds, budget))
+
+    @hypothesis.given(
+        st.integers(0, 100), st.floats(0, 0.1), st.integers(1, 100))
+    def test_probes_keep_the_budget_unless_a_minute_is_too_short(
+            self, shapes, seconds, budget):
+        found = pacing.interval(shapes, seconds, budget)
+        self.assertTrue(2 <= found <= 60)
+        self.assertTrue(
+            shapes * seconds <= found * budget / 100 + 1e-9 or found == 60)
+
+
+class SlowStartTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.slow_start = pacing.SlowStart()
+
+    def allowed(self, shape='a', at_once=4):
+        return self.slow_start.allowed(shape, at_once)
+
+    def test_each_that_lands_doubles_up_to_the_most(self):
+        found = []
+        for _ in range(4):
+            found.append(self.allowed())
+            self.slow_start.landed('a', 4)
+        self.assertEqual([1, 2, 4, 4], found)
+
+    def test_one_that_is_refused_begins_anew(self):
+        for _ in range(3):
+            self.slow_start.landed('a', 4)
+        self.slow_start.refused('a')
+        self.assertEqual(1, self.allowed())
+        self.slow_start.landed('a', 4)
+        self.assertEqual(2, self.allowed())
+
+    def test_shapes_do_not_know_of_each_other(self):
+        self.slow_start.landed('a', 4)
+        self.slow_start.refused('b')
+        self.assertEqual((2, 1), (self.allowed('a'), self.allowed('b')))
+
+    def test_a_lower_bound_holds_at_once(self):
+        for _ in range(3):
+            self.slow_start.landed('a', 8)
+        self.assertEqual((8, 3), (self.allowed(at_once=8),
+                                  self.allowed(at_once=3)))
+
+    def test_shapes_that_nobody_has_are_forgotten(self):
+        for shape in ('a', 'b'):
+            self.slow_start.landed(shape, 4)
+        self.slow_start.keep({'a'})
+        self.assertEqual((2, 1), (self.allowed('a'), self.allowed('b')))
+
+
+class PerMinuteTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now = 0.0
+
+    def test_the_budget_comes_back_after_a_minute(self):
+        per_minute = pacing.PerMinute(lambda: self.now)
+        self.assertEqual(
+            [True, True, False], [per_minute.take(2) for _ in range(3)])
+        self.now = 59.9
+        self.assertFalse(per_minute.take(2))
+        self.now = 60.0
+        self.assertTrue(per_minute.take(2))
+
+    @hypothesis.given(
+        st.lists(st.floats(0, 30), max_size=60), st.integers(1, 5))
+    def test_no_minute_has_more_than_the_budget(self, pauses, most):
+        per_minute, taken = pacing.PerMinute(lambda: self.now), []
+        for pause in pauses:
+            self.now += pause
+            if per_minute.take(most):
+                taken.append(self.now)
+            else:
+                self.assertEqual(
+                    most, sum(self.now - 60 < then for then in taken))
+        for end in taken:
+            self.assertLessEqual(
+                sum(end - 60 < then <= end for then in taken), most)
