@@ -125,7 +125,8 @@ def keep(
 def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     """Store more with what is kept of a server.
 
-    :param entries: ``mark``, of a build request that ends, or ``written``.
+    :param entries: ``mark``, of a build request that ends, ``written``, or
+        ``waiting``.
     :raises Unreadable: if what is kept cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``cell0-rebuild-manage``: mends what a crash left, and tells why one waits.
+"""``cell0-rebuild-manage``: mends what a crash left, and rules who waits.
 
 Nova is imported only in :func:`main`: importing it must wait until Nova has
 set up the concurrency of this process.
@@ -17,11 +17,12 @@ import json
 import sys
 import traceback
 import typing as ty
-import uuid
 
 from oslo_config import cfg
 import prettytable
 
+from cell0_rebuild.cmd import arguments
+from cell0_rebuild.cmd import deciding
 from cell0_rebuild.cmd import why
 from cell0_rebuild import nova_compat
 
@@ -39,10 +40,6 @@ _EXIT_CODES = (
     'Exit codes: 0, there was nothing to do or all was mended; 1, something '
     'could not be mended; 2, the arguments are invalid; 3, --dry-run has '
     'found something; 255, an unexpected error.')
-
-
-def _server(text: str) -> str:
-    return str(uuid.UUID(text))
 
 
 def _seconds(text: str) -> int:
@@ -63,7 +60,7 @@ def add_parsers(subparsers: ty.Any) -> None:
                     'compute has is buried again, one that a compute has is '
                     'finished.')
     parser.add_argument(
-        '--server', action='append', type=_server, metavar='UUID',
+        '--server', action='append', type=arguments.server, metavar='UUID',
         help='Look at this server only; can be given more than once.')
     parser.add_argument(
         '--older-than', type=_seconds, default=AGE, metavar='SECONDS',
@@ -73,13 +70,12 @@ def add_parsers(subparsers: ty.Any) -> None:
     parser.add_argument(
         '--dry-run', action='store_true',
         help='Only show what would be done.')
-    parser.add_argument(
-        '--format', choices=('table', 'json'), default='table',
-        help='How to show it. Default: %(default)s.')
+    arguments.add_format(parser)
     parser.set_defaults(run=recover, internals=lambda nova_internals: (
         nova_internals.DELETION, *nova_internals.MOVES,
         *nova_internals.LEFTOVERS, *nova_internals.RECOVERY))
     why.add_parser(subparsers)
+    deciding.add_parser(subparsers)
 
 
 COMMAND = cfg.SubCommandOpt(

@@ -8,9 +8,10 @@ import argparse
 import json
 import sys
 import typing as ty
-import uuid
 
 import prettytable
+
+from cell0_rebuild.cmd import arguments
 
 if ty.TYPE_CHECKING:
     from cell0_rebuild.wait import why
@@ -29,12 +30,8 @@ def add_parser(subparsers: ty.Any) -> None:
         help='Tell why a buried server finds no host. Nothing is changed.',
         description='Ask Placement for what a buried server needs, and tell '
                     'what is short. Nothing is changed or claimed.')
-    parser.add_argument(
-        'server', type=lambda text: str(uuid.UUID(text)), metavar='SERVER',
-        help='The UUID of the server.')
-    parser.add_argument(
-        '--format', choices=('table', 'json'), default='table',
-        help='How to show it. Default: %(default)s.')
+    arguments.add_server(parser)
+    arguments.add_format(parser)
     parser.set_defaults(run=run, internals=lambda internals: (
         *internals.MOVES, *internals.DEMANDS, *internals.PROBES))
 

@@ -20,12 +20,14 @@ class Census:
 
     :param waiting: also those that are held, or whose time is over.
     :param shown: which of them are shown as BUILD.
+    :param held_for: why an operator holds a server, by its UUID.
     :param problems: a sentence by the UUID of a server, about a wish that
         means nothing, or why the server cannot wait.
     """
 
     waiting: list[waiting.Waiting] = dataclasses.field(default_factory=list)
     shown: set[str] = dataclasses.field(default_factory=set)
+    held_for: dict[str, str] = dataclasses.field(default_factory=dict)
     problems: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -73,3 +75,5 @@ def _add(
         tried_at=server.tried_at))
     if server.is_shown:
         census.shown.add(server.uuid)
+    if decision.held and decision.reason:
+        census.held_for[server.uuid] = decision.reason

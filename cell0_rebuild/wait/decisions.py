@@ -17,10 +17,6 @@ from cell0_rebuild import stored
 
 ENTRY = 'waiting'
 
-PRIORITY = 'priority'
-HELD = 'held'
-ENDED = 'ended'
-
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
@@ -28,11 +24,13 @@ class Decision:
 
     :param priority: higher comes first.
     :param held: whether the server is held.
+    :param reason: why, for operators.
     :param ended: whether it waits no longer.
     """
 
     priority: int = 0
     held: bool = False
+    reason: str | None = None
     ended: bool = False
 
 
@@ -45,10 +43,11 @@ def read(section: ty.Any) -> Decision:
     if section is None:
         return Decision()
     values = entries(section)
-    priority = stored.entry(values, PRIORITY, (int,), 0)
     return Decision(
-        int(priority), stored.entry(values, HELD, (bool,), False),
-        stored.entry(values, ENDED, (bool,), False))
+        stored.entry(values, 'priority', (int,), 0),
+        stored.entry(values, 'held', (bool,), False),
+        stored.entry(values, 'reason', stored.TEXT_OR_NONE, None),
+        stored.entry(values, 'ended', (bool,), False))
 
 
 def entries(section: ty.Any) -> dict[str, ty.Any]:

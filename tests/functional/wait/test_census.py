@@ -11,48 +11,15 @@ from nova.db.main import models
 from oslo_utils import timeutils
 
 from cell0_rebuild import objects
-from cell0_rebuild.wait import census
 from cell0_rebuild.wait import wishes
-from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
+from tests.functional.wait import census_base
 
-HOUR = datetime.timedelta(hours=1)
-SITE = wishes.Site('asked', 24 * HOUR, 168 * HOUR)
-ASKED = {wishes.WAIT: '2h'}
 LAUNCHED = datetime.datetime(2026, 1, 1)
 
 
-def taken(site=SITE, **kwargs):
-    """Return who waits."""
-    return census.take(nova_context.get_admin_context(), site, **kwargs)
-
-
-class CensusTestCase(base.FunctionalTestCase):
-    """There is no host."""
-
-    def bury_many(self, count, **body):
-        """Bury servers that asked to wait, and return them."""
-        body = {'metadata': ASKED, **body}
-        self.bury(min_count=count, max_count=count, **body)
-        self._wait_for_assert(lambda: self.assertEqual(
-            ['ERROR'] * count,
-            [server['status'] for server in self.api.get_servers()]))
-        self._wait_for_assert(lambda: self.assertFalse(
-            databases.dump()['api']['build_requests']))
-        return self.api.get_servers()
-
-    def found(self, server, **kwargs):
-        """Return what was found of a server that waits."""
-        [found] = [one for one in taken(**kwargs).waiting
-                   if one.uuid == server['id']]
-        return found
-
-    def assert_who_waits(self, servers, **kwargs):
-        """Check which servers wait."""
-        self.assertEqual(
-            {server['id'] for server in servers},
-            {one.uuid for one in taken(**kwargs).waiting})
+class CensusTestCase(census_base.WaitingTestCase):
 
     def test_who_is_not_at_rest_in_cell0_does_not_wait(self):
         (waits, shown, deleted, deleting, hidden, launched, placed, other,
@@ -72,44 +39,47 @@ class CensusTestCase(base.FunctionalTestCase):
             databases.update(
                 'api', api_models.InstanceMapping, server['id'], **values)
         self.assert_who_waits([waits, shown])
-        self.assertEqual({shown['id']}, taken().shown)
+        self.assertEqual({shown['id']}, census_base.taken().shown)
 
     def test_who_did_not_ask_waits_only_if_all_do(self):
         server = self.bury()
         self.assert_who_waits([])
         self.assert_who_waits([server], site=wishes.Site(
-            'all', SITE.default_time, SITE.max_time))
+            'all', census_base.SITE.default_time, census_base.SITE.max_time))
 
     def test_what_the_owner_wished_is_known(self):
         server = self.bury(metadata={
-            **ASKED, wishes.NICE: '3', 'other': 'value'})
+            **census_base.ASKED, wishes.NICE: '3', 'other': 'value'})
         found = self.found(server)
         self.assertEqual(
-            (2 * HOUR, True, 3, self.api.project_id),
+            (2 * census_base.HOUR, True, 3, self.api.project_id),
             (found.deadline - found.created_at, found.asked, found.nice,
              found.project_id))
-        self.assertLess(timeutils.utcnow() - found.created_at, HOUR)
+        self.assertLess(
+            timeutils.utcnow() - found.created_at, census_base.HOUR)
 
     def test_the_flavor_can_ask(self):
         server = self.bury(flavorRef=self._create_flavor(extra_spec={
             wishes.FLAVOR_WAIT: '3h', 'hw:mem_page_size': '4'}))
         found = self.found(server)
-        self.assertEqual(3 * HOUR, found.deadline - found.created_at)
+        self.assertEqual(
+            3 * census_base.HOUR, found.deadline - found.created_at)
 
     def test_a_lock_is_known(self):
-        server = self.bury(metadata=ASKED)
+        server = self.bury(metadata=census_base.ASKED)
         self.assertFalse(self.found(server).locked)
         self.api.post_server_action(server['id'], {'lock': {}})
         self.assertTrue(self.found(server).locked)
 
     def test_whose_time_is_over_is_found(self):
-        server = self.bury(metadata=ASKED)
+        server = self.bury(metadata=census_base.ASKED)
         databases.update(
             'cell0', models.Instance, server['id'], created_at=LAUNCHED)
-        self.assertEqual(LAUNCHED + 2 * HOUR, self.found(server).deadline)
+        self.assertEqual(
+            LAUNCHED + 2 * census_base.HOUR, self.found(server).deadline)
 
     def test_rebuilds_that_failed_are_counted(self):
-        server = self.bury(metadata=ASKED)
+        server = self.bury(metadata=census_base.ASKED)
         self.assertEqual(
             (0, None), (self.found(server).failures,
                         self.found(server).tried_at))
@@ -122,10 +92,11 @@ class CensusTestCase(base.FunctionalTestCase):
         self.assertGreaterEqual(found.tried_at, before)
 
     def test_who_was_buried_by_stock_nova_cannot_wait(self):
-        server = self.bury(metadata=ASKED)
+        server = self.bury(metadata=census_base.ASKED)
         objects.forget(nova_context.get_admin_context(), server['id'])
         self.assert_who_waits([])
-        self.assertIn('without cell0-rebuild', taken().problems[server['id']])
+        self.assertIn('without cell0-rebuild',
+                      census_base.taken().problems[server['id']])
 
     def test_what_an_operator_decided_is_known(self):
         server, ended = self.bury_many(2)
@@ -136,18 +107,18 @@ class CensusTestCase(base.FunctionalTestCase):
         self.assertEqual((5, True), (found.priority, found.held))
 
     def test_a_decision_that_cannot_be_read_is_a_problem(self):
-        server = self.bury(metadata=ASKED)
+        server = self.bury(metadata=census_base.ASKED)
         self.decide(server, priority='high')
         self.assert_who_waits([])
-        self.assertIn('damaged', taken().problems[server['id']])
+        self.assertIn('damaged', census_base.taken().problems[server['id']])
 
     def test_a_wish_that_means_nothing_is_a_problem(self):
-        server = self.bury(metadata={**ASKED, wishes.NICE: 'very'})
+        server = self.bury(metadata={**census_base.ASKED, wishes.NICE: 'very'})
         self.assert_who_waits([server])
-        self.assertIn('very', taken().problems[server['id']])
+        self.assertIn('very', census_base.taken().problems[server['id']])
 
     def test_one_project_is_read_alone(self):
-        server = self.bury(metadata=ASKED)
+        server = self.bury(metadata=census_base.ASKED)
         self.assert_who_waits([server], project_id=self.api.project_id)
         self.assert_who_waits([], project_id='another')
 
@@ -157,7 +128,7 @@ class CensusTestCase(base.FunctionalTestCase):
         # What a process looks up once.
         self.assert_who_waits(servers)
         with counts.step('one page') as one:
-            taken()
+            census_base.taken()
         self.stub_out('cell0_rebuild.wait.buried.PAGE', 2)
         with counts.step('three pages') as three:
             self.assert_who_waits(servers)
@@ -166,9 +137,9 @@ class CensusTestCase(base.FunctionalTestCase):
             (sum(one.values()), sum(three.values())))
 
     def test_nothing_is_changed(self):
-        self.bury(metadata=ASKED)
+        self.bury(metadata=census_base.ASKED)
         before = databases.dump()
-        taken()
+        census_base.taken()
         self.assertEqual([], databases.differences(before, databases.dump()))
 
     def decide(self, server, **entries):

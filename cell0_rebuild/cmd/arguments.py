@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Arguments that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+import uuid
+
+
+def server(text: str) -> str:
+    """Return the UUID of a server, as Nova writes it.
+
+    :raises ValueError: if it is none.
+    """
+    return str(uuid.UUID(text))
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """Add the server that a command is about."""
+    parser.add_argument(
+        'server', type=server, metavar='SERVER',
+        help='The UUID of the server.')
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add how the answer is shown."""
+    parser.add_argument(
+        '--format', choices=('table', 'json'), default='table',
+        help='How to show it. Default: %(default)s.')

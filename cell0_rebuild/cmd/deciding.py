@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``cell0-rebuild-manage wait``: decides about servers that wait."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import typing as ty
+
+from oslo_config import cfg
+
+from cell0_rebuild.cmd import arguments
+
+DONE, REFUSED = 0, 1
+
+_EXIT_CODES = (
+    'Exit codes: 0, it is done; 1, it is refused for a server, and the text '
+    'says why; 2, the arguments are invalid; 255, an unexpected error.')
+
+
+def add_parser(subparsers: ty.Any) -> None:
+    """Add the commands to a parser."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        'wait', help='Decide about servers that wait in cell0 for a host.')
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    command = _add(
+        commands, 'set', _set, 'Set the priority of a server that waits.')
+    arguments.add_server(command)
+    command.add_argument(
+        '--priority', type=int, required=True, metavar='N',
+        help='Higher comes first; without one, a server has 0.')
+    command = _add(
+        commands, 'hold', _hold,
+        'Hold a server: it waits, but is not rebuilt.')
+    arguments.add_server(command)
+    command.add_argument(
+        '--reason', metavar='TEXT', help='Why, for other operators.')
+    command = _add(
+        commands, 'release', _release,
+        'Let a server wait again that is held, or whose waiting was ended.')
+    arguments.add_server(command)
+    command = _add(
+        commands, 'end', _end,
+        'End the waiting of a server: it is shown as ERROR. Its owner can '
+        'still rebuild it.')
+    which = command.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        'server', type=arguments.server, metavar='SERVER', nargs='?',
+        help='The UUID of the server.')
+    which.add_argument(
+        '--all', action='store_true', help='Of all servers that wait.')
+
+
+def _add(
+    commands: ty.Any, name: str, run: ty.Callable[[ty.Any], int], text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text, epilog=_EXIT_CODES)
+    parser.set_defaults(run=run, internals=lambda internals: internals.MOVES)
+    return parser
+
+
+def _set(options: ty.Any) -> int:
+    return _decide(
+        options.server, f'has the priority {options.priority}',
+        priority=options.priority)
+
+
+def _hold(options: ty.Any) -> int:
+    return _decide(
+        options.server, 'is held', held=True, reason=options.reason)
+
+
+def _release(options: ty.Any) -> int:
+    return _decide(
+        options.server, 'is released', held=False, reason=None, ended=False)
+
+
+def _decide(server: str, done: str, **entries: ty.Any) -> int:
+    from cell0_rebuild.wait import deciding
+    return _told(deciding.decide, server, done, **entries)
+
+
+def _end(options: ty.Any) -> int:
+    from nova import context as nova_context
+
+    from cell0_rebuild.wait import deciding
+    from cell0_rebuild.wait import options as wait_options
+    servers: ty.Iterable[str] = [options.server]
+    if options.all:
+        wait_options.register(cfg.CONF)
+        servers = deciding.all_waiting(
+            nova_context.get_admin_context(), wait_options.site(cfg.CONF))
+    return max((_told(deciding.end, server, 'waits no longer')
+                for server in servers), default=DONE)
+
+
+def _told(
+    act: ty.Callable[..., None], server: str, done: str, **entries: ty.Any
+) -> int:
+    """Do something, say that it is done or why not; return the exit code."""
+    from nova import context as nova_context
+
+    from cell0_rebuild.wait import deciding
+    try:
+        act(nova_context.get_admin_context(), server, **entries)
+    except deciding.Refused as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    print(f'Server {server} {done}.')
+    return DONE

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What an operator decides about servers that wait."""
+
+from __future__ import annotations
+
+import collections.abc
+import typing as ty
+
+from nova.compute import vm_states
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import exception
+
+from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cells
+from cell0_rebuild import objects as our_objects
+from cell0_rebuild.wait import buried
+from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import wishes
+
+
+class Refused(Exception):
+    """Nothing was changed; the text says why."""
+
+
+def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
+    """Change what has been decided about a server.
+
+    A rebuild that is being requested at the same moment is refused, as if
+    its owner had changed the server. One that is accepted goes on, and
+    nothing is changed here.
+
+    :param entries: those of a :class:`.decisions.Decision` that change.
+    :raises Refused: if the server does not rest in cell0, or what is kept of
+        it is unknown or cannot be read.
+    """
+    try:
+        _decide(context, instance_uuid, entries)
+    except exception.RequestSpecNotFound as error:
+        raise Refused(
+            f'Server {instance_uuid} has no request spec.') from error
+    except exceptions.Unreadable as error:
+        raise Refused(str(error)) from error
+
+
+def end(context: ty.Any, instance_uuid: str) -> None:
+    """Have a server wait no longer, and show it as ERROR.
+
+    :raises Refused: likewise.
+    """
+    decide(context, instance_uuid, ended=True)
+    _show_error(
+        cells.targeted(context, cells.cell0(context)), instance_uuid)
+
+
+def all_waiting(
+    context: ty.Any, site: wishes.Site
+) -> collections.abc.Iterator[str]:
+    """Yield the UUIDs of all servers whose waiting can be ended.
+
+    Also of those that are shown as BUILD although the options say that they
+    do not wait.
+    """
+    for page in buried.pages(context):
+        for server in page:
+            if server.is_shown or (
+                    server.can_be_rebuilt and _waits(server, site)):
+                yield server.uuid
+
+
+def _waits(server: buried.Buried, site: wishes.Site) -> bool:
+    wish = wishes.wish(server.metadata, server.extra_specs, site)
+    try:
+        return wish.time is not None and not decisions.read(
+            server.section).ended
+    except exceptions.Unreadable:
+        return True
+
+
+@db_errors.retried
+@api_db_api.context_manager.writer
+def _decide(
+    context: ty.Any, instance_uuid: str, changes: dict[str, ty.Any]
+) -> None:
+    # Each move writes this row first. So nobody begins one meanwhile.
+    context.session.query(api_models.InstanceMapping.id).filter_by(
+        instance_uuid=instance_uuid).with_for_update().first()
+    _check_rests(context, instance_uuid)
+    section = our_objects.section(
+        our_objects.locked(context, instance_uuid).blob)
+    if section is None:
+        raise Refused(
+            f'Server {instance_uuid} was buried by a nova-conductor without '
+            f'cell0-rebuild. It cannot be rebuilt, and does not wait.')
+    our_objects.keep_also(context, instance_uuid, **{
+        decisions.ENTRY: {**decisions.entries(section), **changes}})
+
+
+def _check_rests(context: ty.Any, instance_uuid: str) -> None:
+    place = api_db.place(context, instance_uuid)
+    if place is None or place.is_abandoned:
+        raise Refused(f'There is no server {instance_uuid}.')
+    if place.build_request_id is not None:
+        raise Refused(
+            f'Server {instance_uuid} is on its way: it is being built. Look '
+            f'at it again when it is ACTIVE or ERROR.')
+    if place.cell_id != cells.cell0(context).id:
+        raise Refused(
+            f'Server {instance_uuid} is not in cell0: it has a host, or had '
+            f'one.')
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def _show_error(context: ty.Any, instance_uuid: str) -> None:
+    model = models.Instance
+    context.session.query(model).filter_by(
+        uuid=instance_uuid, deleted=0, task_state=None,
+        vm_state=vm_states.BUILDING,
+    ).filter(model.hidden.isnot(True)).update(
+        {'vm_state': vm_states.ERROR}, synchronize_session=False)
