@@ -96,8 +96,7 @@ def explain(context: ty.Any, uuid: str) -> Explanation:
         spec = shapes.complete(context, instance, spec)
         query = shapes.query(context, spec)
     except exception.NovaException as error:
-        return Explanation(uuid, [], reasons.Reason(
-            reasons.Code.BLOCKED, error.format_message()), notes=notes)
+        return Explanation(uuid, [], reasons.refused(error), notes=notes)
     asked = queries.demands(query)
     found = probes.room(context, query)
     if found.problem:
