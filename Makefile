@@ -41,6 +41,7 @@ help:
 	@echo "                  tests reach, in cover/index.html"
 	@echo "make bench        what a rebuild costs, with tables and plots"
 	@echo "make check        lint, types, documentation and release notes"
+	@echo "                  (ARGS=mypy: one of them)"
 	@echo "make docs         build the documentation, in doc/build/html"
 	@echo "make clean        remove what these made"
 
@@ -121,10 +122,10 @@ bench: environment system-packages
 	@$(VENV)/bin/python -W ignore tools/bench $(ARGS)
 
 check: environment
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/check.sh
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" pre-commit run --all-files $(ARGS)
 
 docs: environment
-	@$(VENV)/bin/python -m sphinx -W -q -b html doc/source doc/build/html
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" pre-commit run --all-files docs
 
 clean: cloud-down
 	@CELL0_REBUILD_CLOUD=.state/e2e-cloud $(MAKE) --no-print-directory cloud-down
