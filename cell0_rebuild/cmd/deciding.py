@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``cell0-rebuild-manage wait``: decides about servers that wait."""
+"""``cell0-rebuild-manage wait``: shows and rules servers that wait."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typing as ty
 from oslo_config import cfg
 
 from cell0_rebuild.cmd import arguments
+from cell0_rebuild.cmd import listing
 
 DONE, REFUSED = 0, 1
 
@@ -22,8 +23,10 @@ _EXIT_CODES = (
 def add_parser(subparsers: ty.Any) -> None:
     """Add the commands to a parser."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        'wait', help='Decide about servers that wait in cell0 for a host.')
+        'wait',
+        help='Show servers that wait for a host, and decide about them.')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    listing.add_parser(commands)
     command = _add(
         commands, 'set', _set, 'Set the priority of a server that waits.')
     arguments.add_server(command)

@@ -8,6 +8,7 @@ makes them and Placement's API reference explains them.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
 import enum
@@ -82,6 +83,37 @@ def limited(query: str, most: int) -> str:
     pairs = [(name, value) for name, value in parse.parse_qsl(query)
              if name != 'limit']
     return parse.urlencode(sorted([*pairs, ('limit', str(most))]))
+
+
+def canonical(query: str) -> str:
+    """Return the query with request groups that are named alike.
+
+    Nova names a group after a port or a device of one server. Two servers
+    that ask for the same differ in nothing else, in most cases: groups that
+    are alike but for others of their subtree may change places.
+    """
+    pairs = parse.parse_qsl(query)
+    groups = collections.defaultdict(list)
+    for name, value in pairs:
+        match = _NAMED.fullmatch(name)
+        if match is not None and match[2]:
+            groups[match[2]].append((match[1], value))
+    names = {group: f'_{number}' for number, group in enumerate(
+        sorted(groups, key=lambda group: sorted(groups[group])))}
+    return parse.urlencode(sorted(
+        _renamed(name, value, names) for name, value in pairs))
+
+
+def _renamed(
+    name: str, value: str, names: dict[str, str]
+) -> tuple[str, str]:
+    if name == 'same_subtree':
+        return name, ','.join(sorted(
+            names.get(group, group) for group in value.split(',')))
+    match = _NAMED.fullmatch(name)
+    if match is None:
+        return name, value
+    return f'{match[1]}{names.get(match[2], match[2])}', value
 
 
 def _demands(name: str, value: str) -> collections.abc.Iterator[Demand]:

@@ -23,7 +23,7 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shapes
 
 # Of a host whose compute service is disabled.
-_DISABLED = 'COMPUTE_STATUS_DISABLED'
+DISABLED = 'COMPUTE_STATUS_DISABLED'
 
 # No shape costs Placement more questions than that.
 PROBES = 10
@@ -51,7 +51,7 @@ class Short:
 
 
 def _missing(demand: queries.Demand) -> str:
-    if demand.what == _DISABLED:
+    if demand.what == DISABLED:
         return 'every host with room is disabled'
     return {
         queries.Kind.RESOURCE: f'no host has {demand} free',
@@ -90,7 +90,7 @@ def explain(context: ty.Any, uuid: str) -> Explanation:
     :raises NotBuried: if it has not been buried.
     :raises NoPlacement: if it does not answer.
     """
-    instance, spec = _read(context, uuid)
+    instance, spec = read(context, uuid)
     notes = list(_notes(spec))
     try:
         spec = shapes.complete(context, instance, spec)
@@ -145,7 +145,11 @@ def capacity(short: list[Short]) -> reasons.Reason:
         reasons.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
 
 
-def _read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
+def read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
+    """Return the instance and the RequestSpec of a buried server.
+
+    :raises NotBuried: if it has not been buried.
+    """
     try:
         found = lookup.find(context, uuid)
     except exception.InstanceMappingNotFound as error:

@@ -2,8 +2,6 @@
 
 """What an operator decides by ``cell0-rebuild-manage wait``."""
 
-import contextlib
-import io
 import json
 
 from nova import context as nova_context
@@ -12,24 +10,12 @@ from nova.db.main import models
 from nova.objects import request_spec
 from oslo_config import cfg
 
-from cell0_rebuild.cmd import manage
 from cell0_rebuild import objects
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
 from tests.functional.wait import census_base
-
-
-def run(*arguments):
-    """Run a command; return its exit code and what it says."""
-    parsed = cfg.ConfigOpts()
-    parsed.register_cli_opt(manage.COMMAND)
-    parsed(['wait', *arguments], default_config_files=[])
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(
-            output):
-        code = parsed.command.run(parsed.command)
-    return code, output.getvalue()
+from tests.functional.wait import commands
 
 
 def section(server):
@@ -45,7 +31,7 @@ class DecidingTestCase(census_base.WaitingTestCase):
 
     def decide(self, command, *arguments):
         """Have a command done for the server."""
-        code, said = run(command, self.server['id'], *arguments)
+        code, said = commands.run(command, self.server['id'], *arguments)
         self.assertEqual(0, code, said)
         return said
 
@@ -54,7 +40,7 @@ class DecidingTestCase(census_base.WaitingTestCase):
         before = databases.dump()
         for command in (['set', '--priority', '1'], ['hold'], ['release'],
                         ['end']):
-            code, said = run(*command, server_id or self.server['id'])
+            code, said = commands.run(*command, server_id or self.server['id'])
             self.assertEqual(1, code)
             self.assertIn(words, said)
         self.assertEqual([], databases.differences(before, databases.dump()))
@@ -91,7 +77,7 @@ class DecidingTestCase(census_base.WaitingTestCase):
         shown = self.bury()
         self._show_build(shown)
         self.addCleanup(cfg.CONF.reset)
-        code, said = run('end', '--all')
+        code, said = commands.run('end', '--all')
         self.assertEqual(0, code, said)
         self.assertEqual(
             {self.server['id'], shown['id']},
@@ -99,7 +85,7 @@ class DecidingTestCase(census_base.WaitingTestCase):
         self.assert_who_waits([])
         self.assert_shown_once(shown['id'], 'ERROR')
         self.assertNotIn('waiting', section(other))
-        self.assertEqual((0, ''), run('end', '--all'))
+        self.assertEqual((0, ''), commands.run('end', '--all'))
 
     def test_what_is_unknown_survives(self):
         self._store(version='1.7', colour='red', waiting={'pace': 3})

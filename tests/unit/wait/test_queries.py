@@ -98,3 +98,51 @@ class QueriesTestCase(testtools.TestCase):
                     one for one in queries.demands(rest)
                     if one.group == demand.group])
             self.assertEqual(set(), set(queries.demands(rest)) - set(before))
+
+
+@st.composite
+def grouped(draw):
+    """Return the same query twice, with other names of its groups."""
+    groups = draw(st.lists(
+        st.tuples(resources, st.none() | traits), min_size=1, max_size=4))
+    found = []
+    for names in (draw(st.permutations(['_a', '_b', '_c', '_d', '_e'])),
+                  draw(st.permutations(['_1', '_2', '_3', '_4', '_5']))):
+        pairs = [('resources', 'VCPU:1')]
+        for (wanted, required), name in zip(groups, names):
+            pairs.append((f'resources{name}', wanted))
+            if required:
+                pairs.append((f'required{name}', required))
+        if len(groups) > 1:
+            pairs.append(
+                ('same_subtree', ','.join(names[:len(groups)])))
+        found.append(parse.urlencode(sorted(pairs)))
+    return found
+
+
+class CanonicalTestCase(testtools.TestCase):
+
+    def test_groups_are_named_by_what_they_ask_for(self):
+        self.assertEqual(
+            {**{name: value for name, value in parsed(QUERY).items()
+                if '_port' not in name and '_gpu' not in name},
+             'required_0': 'PHYSNET', 'resources_0': 'BANDWIDTH:1',
+             'resources_1': 'PGPU:1', 'same_subtree': '_0,_1'},
+            parsed(queries.canonical(QUERY)))
+
+    @hypothesis.given(grouped())
+    def test_names_of_groups_do_not_matter(self, found):
+        one, other = found
+        self.assertEqual(
+            queries.canonical(one), queries.canonical(other))
+
+    @hypothesis.given(built())
+    def test_nothing_that_is_asked_for_is_lost(self, query):
+        def plain(query):
+            return sorted(str(one) for one in queries.demands(query))
+        self.assertEqual(plain(query), plain(queries.canonical(query)))
+
+    @hypothesis.given(built())
+    def test_once_is_enough(self, query):
+        canonical = queries.canonical(query)
+        self.assertEqual(canonical, queries.canonical(canonical))

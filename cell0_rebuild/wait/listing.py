@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""All servers that wait, in their order, and why each does."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import typing as ty
+
+from nova import exception
+from oslo_utils import timeutils
+
+from cell0_rebuild.wait import census
+from cell0_rebuild.wait import idle
+from cell0_rebuild.wait import likeness
+from cell0_rebuild.wait import limit
+from cell0_rebuild.wait import options
+from cell0_rebuild.wait import order
+from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait import shares
+from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import why
+
+_ROOM = reasons.Reason(
+    reasons.Code.ORDER,
+    'Placement has room. The server is tried when it is its turn.')
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A server that waits.
+
+    :param position: from 1 on; None if its time is over.
+    :param shape: what it asks Placement for, for people; empty if that cannot
+        be told.
+    :param reason: why it waits.
+    :param note: why an operator holds it, or None.
+    :param next_look: when it is tried again, if it was tried and rests; UTC,
+        without a time zone.
+    """
+
+    position: int | None
+    server: records.Waiting
+    shape: str
+    reason: reasons.Reason
+    note: str | None
+    next_look: datetime.datetime | None
+
+
+def rows(
+    context: ty.Any, conf: ty.Any, project_id: str | None = None
+) -> collections.abc.Iterator[Row]:
+    """Yield all servers that wait, the first first.
+
+    :param context: an administrator's.
+    :param conf: all options.
+    :param project_id: of these servers only; their positions are among all.
+    :raises NoPlacement: if it does not answer.
+    """
+    section = conf[options.GROUP.name]
+    found = census.take(context, options.site(conf))
+    now = timeutils.utcnow()
+    waiting = limit.within(found.waiting, section.max_waiting_per_project)
+    numbered = [
+        (position, server) for position, server in _numbered(
+            _ordered(context, section, waiting), now)
+        if project_id in (None, server.project_id)]
+    asked = _Asked(context)
+    for first in range(0, len(numbered), likeness.PAGE):
+        page = numbered[first:first + likeness.PAGE]
+        alike = likeness.find(context, [server.uuid for _, server in page])
+        for position, server in page:
+            try:
+                query = asked.query(server.uuid, alike[server.uuid])
+            except (why.NotBuried, KeyError):
+                # It has gone on meanwhile.
+                continue
+            until = idle.next_try(server, section)
+            yield Row(
+                position, server, _shape(query.text),
+                idle.reason(server, section, now) or asked.reason(query),
+                found.held_for.get(server.uuid),
+                until if until is not None and until > now else None)
+
+
+def _shape(query: str) -> str:
+    return ', '.join(
+        str(demand) for demand in queries.demands(query)
+        # All ask for that.
+        if demand.what != why.DISABLED)
+
+
+def _ordered(
+    context: ty.Any, section: ty.Any, waiting: list[records.Waiting]
+) -> list[records.Waiting]:
+    projects = {server.project_id for server in waiting}
+    return order.ordered(section.order, waiting, (
+        {} if section.order == 'fifo' else shares.shares(context, projects)))
+
+
+def _numbered(
+    ordered: list[records.Waiting], now: datetime.datetime
+) -> list[tuple[int | None, records.Waiting]]:
+    """Return the servers with their positions, those without one last."""
+    waiting = [server for server in ordered if server.deadline > now]
+    expired = [server for server in ordered if server.deadline <= now]
+    return [*enumerate(waiting, 1), *((None, server) for server in expired)]
+
+
+class _Query(ty.NamedTuple):
+    """What a server asks Placement for, or why that cannot be told."""
+
+    text: str = ''
+    problem: reasons.Reason | None = None
+
+
+class _Asked:
+    """Builds and asks what is the same for many servers only once."""
+
+    def __init__(self, context: ty.Any) -> None:
+        self._context = context
+        self._queries: dict[bytes, _Query] = {}
+        self._reasons: dict[str, reasons.Reason] = {}
+
+    def query(self, uuid: str, alike: bytes) -> _Query:
+        """Return what a server asks for.
+
+        :param alike: the same for servers that ask for the same.
+        :raises NotBuried: if the server is no longer buried.
+        """
+        if alike not in self._queries:
+            self._queries[alike] = self._built(uuid)
+        return self._queries[alike]
+
+    def reason(self, query: _Query) -> reasons.Reason:
+        """Return why it is not met yet.
+
+        :raises NoPlacement: if it does not answer.
+        """
+        if query.problem:
+            return query.problem
+        if query.text not in self._reasons:
+            found = probes.room(
+                self._context, queries.limited(query.text, 1))
+            self._reasons[query.text] = _ROOM if found else reasons.Reason(
+                reasons.Code.CAPACITY, found.problem)
+        return self._reasons[query.text]
+
+    def _built(self, uuid: str) -> _Query:
+        instance, spec = why.read(self._context, uuid)
+        try:
+            return _Query(queries.canonical(shapes.query(
+                self._context,
+                shapes.complete(self._context, instance, spec))))
+        except exception.NovaException as error:
+            return _Query(problem=reasons.refused(error))

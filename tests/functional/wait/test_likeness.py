@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Servers are alike only if they ask Placement for the same."""
+
+from nova import context as nova_context
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
+
+from cell0_rebuild.wait import likeness
+from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait import why
+from tests.functional import asking
+from tests.functional import base
+from tests import releases
+
+
+def alike(*servers):
+    """Return how many kinds of servers there are."""
+    found = likeness.find(nova_context.get_admin_context(), [
+        server['id'] for server in servers])
+    return len({found[server['id']] for server in servers})
+
+
+def asked(server):
+    """Return what a server asks Placement for."""
+    context = nova_context.get_admin_context()
+    return queries.canonical(shapes.query(context, shapes.complete(
+        context, *why.read(context, server['id']))))
+
+
+class LikenessTestCase(base.FunctionalTestCase):
+
+    def test_servers_of_one_kind_are_alike_whatever_their_names(self):
+        server, other = self.bury(name='one'), self.bury(
+            name='another', metadata={'a': 'b'}, hostname='host')
+        self.assertEqual(1, alike(server, other))
+        self.assertEqual(asked(server), asked(other))
+
+    def test_servers_that_ask_for_other_things_are_not_alike(self):
+        servers = [
+            self.bury(**body) for body in (
+                {}, {'flavorRef': self._create_flavor(vcpu=2)},
+                {'flavorRef': self._create_flavor(
+                    extra_spec={'resources:VCPU': '3'})},
+                {'imageRef': self.glance.auto_disk_config_enabled_image['id']},
+                {'networks': [{'port': self.neutron.port_1['id']}]},
+                {'networks': 'auto'})]
+        self.assertEqual(len(servers), alike(*servers))
+
+    def test_a_rebuild_that_failed_changes_nothing_of_it(self):
+        server, other = self.bury(), self.bury()
+        self.rebuild(server)
+        self.buried_again(server)
+        self.assertEqual(1, alike(server, other))
+
+    def test_who_is_gone_is_left_out(self):
+        server = self.bury()
+        self.assertEqual({}, likeness.find(
+            nova_context.get_admin_context(), ['gone']))
+        self.assertEqual([server['id']], list(likeness.find(
+            nova_context.get_admin_context(), [server['id'], 'gone'])))
+
+
+@releases.needs('pci_in_placement')
+class LikenessOfDevicesTestCase(
+        asking.AskingMixin, nova_tests._PCIServersTestBase):
+
+    ADMIN_API = True
+    CAST_AS_CALL = False
+    PCI_DEVICE_SPEC = nova_tests.PCIServersTest.PCI_DEVICE_SPEC
+    PCI_ALIAS = nova_tests.PCIServersTest.PCI_ALIAS
+
+    def test_servers_with_devices_are_alike(self):
+        self.flags(group='pci', report_in_placement=True)
+        self.flags(group='filter_scheduler', pci_in_placement=True)
+        self.start_compute(
+            pci_info=fakelibvirt.HostPCIDevicesInfo(num_pci=2))
+        self.no_host_fits()
+        flavor = self._create_flavor(
+            extra_spec={'pci_passthrough:alias': 'a1:2'})
+        servers = [self.bury(flavorRef=flavor) for _ in range(2)]
+        self.assertEqual(1, alike(*servers))
+        self.assertIn('CUSTOM_PCI', asked(servers[0]))
+        self.assertEqual(*map(asked, servers))
