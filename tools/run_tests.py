@@ -206,7 +206,8 @@ def workers(suite):
     """Return the options that tell how many tests run at a time."""
     if suite in SERIAL:
         return ['--serial']
-    # A quarter of a test is waiting for something to happen.
+    # A functional test waits for half of its time, so one worker more than
+    # there are processors has them all busy.
     return ['--concurrency', str((os.cpu_count() or 1) + 1)]
 
 
