@@ -96,7 +96,7 @@ class Resources:
             found: dict[str, ty.Any] = (
                 report.report_client_singleton().get_allocs_for_consumer(
                     self._context, instance_uuid))
-        except _FAILURES as error:
+        except (*_FAILURES, *_NO_ANSWER) as error:
             self.problem = str(error)
             raise exceptions.NoPlacement(self.problem) from error
         return found

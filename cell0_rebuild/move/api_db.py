@@ -314,19 +314,22 @@ def to_cell0(
 def remap(
     context: ty.Any, instance_uuid: str, old: int | None, new: int | None,
     before: datetime.datetime | None = None,
+    still: ty.Callable[[], bool] = lambda: True,
 ) -> bool:
     """Map a server to another cell.
 
     :param before: only if nobody has touched the mapping since.
+    :param still: whether it is to be mapped; asked while its row is locked.
     :returns: False if it is not mapped to the old one, or is deleted.
     """
-    if before is not None:
-        # Locked: whoever works on the server may be about to touch it.
-        touched = context.session.query(
-            api_models.InstanceMapping.updated_at).filter_by(
-            instance_uuid=instance_uuid).with_for_update().scalar()
-        if touched is not None and touched >= before:
-            return False
+    # Locked: whoever works on the server may be about to touch it.
+    touched = context.session.query(
+        api_models.InstanceMapping.updated_at).filter_by(
+        instance_uuid=instance_uuid).with_for_update().scalar()
+    if before is not None and touched is not None and touched >= before:
+        return False
+    if not still():
+        return False
     return _set_cell(context, instance_uuid, old, new)
 
 

@@ -24,6 +24,7 @@ from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
+from cell0_rebuild.move import fence
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
@@ -67,28 +68,52 @@ def bury_again(
         return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
-    seen: dict[str, ty.Any] = {}
-    if not cell0_db.is_deleted(cctxt, attempt.uuid):
-        seen = _keep_changes(context, cctxt, attempt, cell)
-        if record is not None:
-            _record(context, cctxt, attempt, record)
+    seen = _prepare(context, cctxt, attempt, cell, record)
     if attempt.handed_over:
         buried = attempt.left_cell or _leave_cell(
             context, cctxt, attempt, cell, home, before)
         if buried:
             cell0_db.show(cctxt, attempt.uuid)
         return buried
-    cell0_db.show(cctxt, attempt.uuid)
+
+    def keep(instance: ty.Any) -> None:
+        cell0_db.show(cctxt, attempt.uuid)
+        late_changes.keep_late(cctxt, attempt.uuid, seen, instance)
+
     buried = bool(api_db.to_cell0(
-        context, attempt.uuid, attempt.generation, home.id,
-        functools.partial(late_changes.keep_late, cctxt, attempt.uuid, seen),
+        context, attempt.uuid, attempt.generation, home.id, keep,
         cell.id if cell else None,
         **(attempts.as_before(attempt.mark) if record is None else {})))
     if cell is not None:
-        cell_db.remove(context, attempt.uuid, cell)
+        _remove_row(context, attempt.uuid, cell)
     if not buried:
         attempts.clear(context, attempt.uuid)
     return buried
+
+
+def _remove_row(context: ty.Any, uuid: str, cell: ty.Any) -> None:
+    with standing.at_rest(context, uuid) as is_at_rest:
+        # Else the row may be one that a later attempt has created.
+        if is_at_rest:
+            cell_db.remove(context, uuid, cell)
+
+
+def _prepare(
+    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
+    record: ty.Callable[[ty.Any], None] | None,
+) -> dict[str, ty.Any]:
+    """Give the row in cell0 what was changed, and record the failure."""
+    seen: dict[str, ty.Any] = {}
+    if cell0_db.is_deleted(cctxt, attempt.uuid):
+        return seen
+    if record is not None:
+        _keep_written(context, attempt)
+    with fence.held(context, attempt.uuid):
+        if _is_ours(context, attempt, cell):
+            seen = _keep_changes(context, cctxt, attempt, cell)
+            if record is not None:
+                _record(cctxt, attempt, record)
+    return seen
 
 
 def _keep_changes(
@@ -107,14 +132,27 @@ def _keep_changes(
     return late_changes.keep_changes(context, cctxt, attempt)
 
 
-def _record(
-    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt,
-    record: ty.Callable[[ty.Any], None],
-) -> None:
+def _is_ours(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> bool:
+    if attempt.remapped:
+        return standing.is_in_cell0(context, attempt.uuid)
+    if attempt.handed_over:
+        return attempts.is_in(context, attempt, cell)
+    return bool(api_db.is_current(context, attempt.uuid, attempt.generation))
+
+
+def _keep_written(context: ty.Any, attempt: attempts.Attempt) -> None:
     if attempt.mark.writes and attempt.mark.taken_by:
         with contextlib.suppress(exceptions.Unreadable):
             our_objects.keep_also(
                 context, attempt.uuid, written=attempt.mark.writes)
+
+
+def _record(
+    cctxt: ty.Any, attempt: attempts.Attempt,
+    record: ty.Callable[[ty.Any], None],
+) -> None:
     if not attempt.recorded:
         record(cctxt)
         attempt.recorded = True
@@ -171,7 +209,8 @@ def _leave_cell(
         # It is also if the database goes away while it commits.
         attempt.maybe_remapped = True
         if not api_db.remap(
-                context, uuid, cell.id, home.id, before):
+                context, uuid, cell.id, home.id, before, functools.partial(
+                    attempts.is_in, context, attempt, cell)):
             attempts.clear(context, uuid)
             return False
         attempt.remapped = True

@@ -56,10 +56,13 @@ def recover(*servers, older_than=AT_ONCE, dry_run=False):
         found.pop('server'): found for found in json.loads(output.getvalue())}
 
 
-def placement_down():
-    """Return a fixture without a Placement that tells of allocations."""
+def placement_down(error=ks_exc.ConnectFailure):
+    """Return a fixture without a Placement that tells of allocations.
+
+    :param error: what Nova's client makes of its answer.
+    """
     def be_down(*args, **kwargs):
-        raise ks_exc.ConnectFailure('down')
+        raise error('down')
     return fixtures.MonkeyPatch(
         'nova.scheduler.client.report.SchedulerReportClient.'
         'get_allocs_for_consumer', be_down)

@@ -19,6 +19,7 @@ from tests.functional import databases
 from tests.functional import recovering
 from tests.functional.recovering import crash
 
+KEEP = 'cell0_rebuild.move.late_changes.keep_late'
 HIDE = 'cell0_rebuild.move.cell0_db.hide'
 API = ['instance_mappings', 'request_specs']
 FILE = base64.b64encode(b'hello').decode()
@@ -105,7 +106,7 @@ class DowngradeTestCase(recovering.RecoverTestCase):
     def _leave_shown_again(self):
         self.useFixture(base.Interception(
             recovering.TAGS, before=recovering.fail))
-        self.rebuild_until(recovering.BACK, before=crash)
+        self.rebuild_until(KEEP, before=crash)
 
     def _leave_buried_again(self):
         self.useFixture(base.Interception(

@@ -6,7 +6,6 @@ What it has checked before is not so any more when it goes on, unless nobody
 could change it meanwhile.
 """
 
-import threading
 import time
 
 from nova import context as nova_context
@@ -22,44 +21,10 @@ from tests.functional import databases
 from tests.functional import recovering
 from tests.functional import races_base
 from tests.functional import reimage_base
+from tests.functional import stalling
 from tests import releases
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
-# Long enough to recover and rebuild a server, if nothing has to be waited for.
-_STALL = 10
-
-
-class Stall:
-    """Keeps the first call of some that an operator waits for no longer.
-
-    :ivar struck: it has happened.
-    """
-
-    def __init__(self, meanwhile):
-        self.struck = False
-        self._meanwhile = threading.Thread(target=meanwhile, daemon=True)
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-
-    def before(self, function):
-        """Return a function that stalls when it is called first."""
-        def stalled(*args, **kwargs):
-            with self._lock:
-                first, self.struck = not self.struck, True
-            if not first:
-                return function(*args, **kwargs)
-            self._meanwhile.start()
-            self._meanwhile.join(_STALL)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                self._over.set()
-        return stalled
-
-    def end(self):
-        """Wait until it is over, and all that was done meanwhile."""
-        self._over.wait(60)
-        self._meanwhile.join(60)
 
 
 class StallTestCase(races_base.RaceTestCase):
@@ -77,7 +42,7 @@ class StallTestCase(races_base.RaceTestCase):
 
     def stall(self):
         """Let the next change of the server's allocations stall."""
-        stall = Stall(self.bring_back)
+        stall = stalling.Stall(self.bring_back)
         for method in ('put', 'delete'):
             original = getattr(report.SchedulerReportClient, method)
             stalled = stall.before(original)
@@ -194,7 +159,7 @@ class AcceleratorsTest(StallTestCase):
 
     def stall_at(self, method):
         """Let the next request to Cyborg of a kind stall."""
-        stall = Stall(self.bring_back)
+        stall = stalling.Stall(self.bring_back)
         self.stub_out(
             f'nova.accelerator.cyborg._CyborgClient.{method}', staticmethod(
                 stall.before(getattr(self.cyborg, f'fake_{method}'))))

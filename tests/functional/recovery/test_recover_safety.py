@@ -92,7 +92,7 @@ class WakeUpTest(recovering.RecoverTestCase):
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
                       'rebuild_instance_in_cell0', fail)
         self.useFixture(base.Interception(
-            recovering.SHOW, before=self._recover))
+            recovering.BACK, before=self._recover))
         self.assert_refused(409, self.server)
         self.assert_buried()
 
@@ -217,6 +217,15 @@ class FailureTest(recovering.RecoverTestCase):
             self.assertEqual((1, {}), recovering.recover())
         self.assertNotEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
+        self.assert_recovered('leftovers')
+
+    def test_a_page_of_a_proxy_is_told_as_no_placement(self):
+        self.rebuild_until(recovering.TAGS, before=recovering.crash)
+        with recovering.placement_down(ValueError):
+            code, found = recovering.recover()
+        self.assertEqual(1, code)
+        self.assertIn('its allocations are left: down',
+                      found[self.server['id']]['result'])
         self.assert_recovered('leftovers')
 
     def test_leftovers_without_placement_were_reported_as_none(self):

@@ -44,7 +44,7 @@ class LostChangeTest(races_base.RaceTestCase):
         self.api.put_service_force_down(
             self.computes['host1'].service_ref.uuid, True)
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell0_db.show', before=self._rename))
+            recovering.BACK, before=self._rename))
         self.rebuild(self.server)
         self.assertEqual('late', self.buried_again(self.server)['name'])
 
@@ -266,7 +266,7 @@ class LostServerTest(recovering.RecoverTestCase):
             nova_context.get_admin_context(), self.server['id'])
         update.instance.display_name = 'renamed'
         self.useFixture(base.Interception(
-            recovering.SHOW, before=lambda *args: update.save()))
+            recovering.BACK, before=lambda *args: update.save()))
         code, found = recovering.recover()
         self.assertEqual(
             (1, 'it was changed meanwhile; run this again later'),
