@@ -41,6 +41,10 @@ class NoPlacement(Exception):
     """Placement does not answer, or refuses."""
 
 
+class NoApi(Exception):
+    """nova-api or Keystone does not answer, or Keystone takes no password."""
+
+
 class DatabaseDown(Exception):
     """A database cannot be connected to; the text names it."""
 

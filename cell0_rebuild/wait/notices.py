@@ -50,7 +50,7 @@ class Notices:
         :param found: why each waits, by the UUID of the server.
         :returns: how many messages were written.
         """
-        self._look_up(found)
+        self.look_up(found)
         changed = {uuid: reason.code.value for uuid, reason in found.items()
                    if reason.code.value != self._told[uuid]}
         due = [uuid for uuid, code in changed.items()
@@ -59,17 +59,11 @@ class Notices:
         self._changed = changed
         return sum(self._write(uuid, found[uuid]) for uuid in due)
 
-    def tell_now(self, uuid: str, reason: reasons.Reason) -> bool:
-        """Tell the owner of one server, if it is another code than before.
+    def told(self, uuid: str) -> str | None:
+        """Return the code that was told of a server that was looked up."""
+        return self._told.get(uuid)
 
-        :returns: whether a message was written.
-        """
-        if uuid not in self._told:
-            self._told.update(_read(self._context, [uuid]))
-        return (self._told.get(uuid) != reason.code.value
-                and self._write(uuid, reason))
-
-    def _look_up(self, uuids: collections.abc.Iterable[str]) -> None:
+    def look_up(self, uuids: collections.abc.Collection[str]) -> None:
         """Know what was told of these servers, and of no others."""
         self._told = {uuid: code for uuid, code in self._told.items()
                       if uuid in uuids}

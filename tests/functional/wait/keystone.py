@@ -65,6 +65,7 @@ class KeystoneFixture(fixtures.Fixture):
             loading.get_auth_plugin_conf_options('password'), GROUP)
         # Some are required: every later test would have to set them.
         self.addCleanup(cfg.CONF._groups.pop, GROUP)
+        self.addCleanup(options.GROUP._opts.clear)
         for name, value in {
                 'auth_type': 'password', 'auth_url': self.auth_url,
                 'username': USER, 'user_domain_name': 'Default',

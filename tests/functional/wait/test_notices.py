@@ -61,12 +61,6 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.notices.tell({self.uuid: BLOCKED})
         self.assertEqual(['blocked: It is locked.'], self.told())
 
-    def test_what_one_server_is_told_at_once_is_not_told_again(self):
-        self.notices.tell({self.uuid: CAPACITY})
-        self.assertTrue(self.notices.tell_now(self.uuid, BLOCKED))
-        self.assertFalse(self.notices.tell_now(self.uuid, BLOCKED))
-        self.assertEqual(['blocked: It is locked.'], self.told())
-
     def test_another_text_of_the_same_code_is_not_written(self):
         self.notices.tell({self.uuid: BLOCKED})
         other = reasons.Reason(reasons.Code.BLOCKED, 'Something else.')

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Make a sweeper that acts, or one that only looks."""
+
+from __future__ import annotations
+
+import collections.abc
+
+from nova import context as nova_context
+from oslo_config import cfg
+
+from cell0_rebuild.move import cells
+from cell0_rebuild.wait import notices
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import sweep
+
+
+class _Pretends:
+    """Takes every request for accepted."""
+
+    def ask(
+        self, server_id: str, project_id: str, image_id: str | None
+    ) -> rebuilds.Answer:
+        return rebuilds.Answer(rebuilds.Outcome.ACCEPTED)
+
+
+class _TellsNobody(notices.Notices):
+    """Knows what was told, and writes nothing."""
+
+    def tell(
+        self, found: collections.abc.Mapping[str, reasons.Reason]
+    ) -> int:
+        return 0
+
+
+def sweeper(dry_run: bool = False) -> sweep.Sweeper:
+    """Return a sweeper with the options of this process.
+
+    :param dry_run: it asks for nothing and writes nothing.
+    :raises WrongOptions: if it cannot get tokens with them.
+    """
+    context = nova_context.get_admin_context()
+    in_cell0 = cells.targeted(context, cells.cell0(context))
+    if dry_run:
+        return sweep.Sweeper(
+            context, cfg.CONF, _Pretends(), _TellsNobody(in_cell0))
+    return sweep.Sweeper(
+        context, cfg.CONF, rebuilds.Rebuilds(cfg.CONF),
+        notices.Notices(in_cell0))

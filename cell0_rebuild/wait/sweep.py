@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One sweep over all servers that wait.
+
+Who waits is read from Nova, and Placement is asked once about each shape.
+Those for which there is room are rebuilt in their order, as far as the pace
+allows. Nothing else is written than why the others wait.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import dataclasses
+import datetime
+import typing as ty
+
+from oslo_utils import timeutils
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import census
+from cell0_rebuild.wait import idle
+from cell0_rebuild.wait import images
+from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import limit
+from cell0_rebuild.wait import looks
+from cell0_rebuild.wait import options
+from cell0_rebuild.wait import order
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import rests
+from cell0_rebuild.wait import shares
+from cell0_rebuild.wait import traffic
+from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import whereabouts
+
+_Outcome = rebuilds.Outcome
+
+
+class Asking(ty.Protocol):
+    """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
+
+    def ask(
+        self, server_id: str, project_id: str, image_id: str | None
+    ) -> rebuilds.Answer:
+        """Ask for a rebuild."""
+
+
+class Telling(ty.Protocol):
+    """Tells owners; see :class:`notices.Notices`."""
+
+    def look_up(self, uuids: collections.abc.Collection[str]) -> None:
+        """Know what was told."""
+
+    def told(self, uuid: str) -> str | None:
+        """Return the code that was told."""
+
+    def tell(
+        self, found: collections.abc.Mapping[str, reasons.Reason]
+    ) -> int:
+        """Tell why servers wait."""
+
+
+@dataclasses.dataclass
+class Swept:
+    """What a sweep has found and done.
+
+    :param reasons: why each server still waits, by its UUID.
+    :param answers: to the requests, likewise.
+    :param ended: what became of earlier ones, likewise.
+    :param problems: a sentence on a server, likewise.
+    :param without_role: the projects in which the service has no role.
+    :param shapes: how many different ones there were.
+    :param probes: how many times Placement was asked for room.
+    :param probe_seconds: how long that took.
+    """
+
+    reasons: dict[str, reasons.Reason] = dataclasses.field(
+        default_factory=dict)
+    answers: dict[str, rebuilds.Answer] = dataclasses.field(
+        default_factory=dict)
+    ended: dict[str, whereabouts.State] = dataclasses.field(
+        default_factory=dict)
+    problems: dict[str, str] = dataclasses.field(default_factory=dict)
+    without_role: set[str] = dataclasses.field(default_factory=set)
+    shapes: int = 0
+    probes: int = 0
+    probe_seconds: float = 0.0
+
+
+class Sweeper:
+    """Sweeps; remembers only what can be forgotten."""
+
+    def __init__(
+        self, context: ty.Any, conf: ty.Any, asking: Asking,
+        telling: Telling,
+        clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
+    ) -> None:
+        """:param context: an administrator's."""
+        self._context, self._conf = context, conf
+        self._asking, self._telling, self._clock = asking, telling, clock
+        self._shapes = known_shapes.KnownShapes(context)
+        self._looks = looks.Looks(context)
+        self._rests = rests.Rests()
+        self._traffic = traffic.Traffic(context)
+
+    def sweep(self) -> Swept:
+        """Look at all servers that wait, and ask for the rebuild of some.
+
+        :raises NoApi: if nova-api or Keystone does not answer.
+        :raises NoPlacement: if Placement does not.
+        """
+        now, swept = self._clock(), Swept()
+        section = self._conf[options.GROUP.name]
+        swept.ended = self._traffic.settle(section, now)
+        found = census.take(self._context, options.site(self._conf))
+        swept.problems = found.problems
+        waiting = {server.uuid: server for server in limit.within(
+            found.waiting, section.max_waiting_per_project)}
+        self._telling.look_up(waiting)
+        self._shapes.keep(waiting, now)
+        self._looks.begin()
+        ready = []
+        for server in waiting.values():
+            reason = self._why_not_now(server, section, now)
+            if reason is not None:
+                swept.reasons[server.uuid] = reason
+            elif not self._traffic.has(server.uuid):
+                ready.append(server)
+        try:
+            self._send(ready, section, now, swept)
+        finally:
+            self._telling.tell(swept.reasons)
+            swept.probes = self._looks.count
+            swept.probe_seconds = self._looks.seconds
+        return swept
+
+    def _why_not_now(
+        self, server: records.Waiting, section: ty.Any,
+        now: datetime.datetime,
+    ) -> reasons.Reason | None:
+        """Return what keeps a server waiting even if there is room."""
+        return (idle.reason(server, section, now)
+                or self._rests.reason(server.project_id, now)
+                or self._rests.reason(server.uuid, now))
+
+    def _send(
+        self, ready: list[records.Waiting], section: ty.Any,
+        now: datetime.datetime, swept: Swept,
+    ) -> None:
+        by_shape = self._by_shape(ready, now, swept)
+        self._traffic.keep(by_shape)
+        swept.shapes = len(by_shape)
+        fitting = []
+        for shape, servers in by_shape.items():
+            if self._looks.room(shape):
+                fitting += servers
+            else:
+                swept.reasons.update(self._short(shape, servers, now))
+        if not fitting:
+            return
+        ordered = order.ordered(section.order, fitting, (
+            {} if section.order == 'fifo' else shares.shares(
+                self._context, {server.project_id for server in fitting})))
+        shape_of = {server.uuid: shape for shape, servers in by_shape.items()
+                    for server in servers}
+        for server in ordered:
+            reason = self._try(
+                server, shape_of[server.uuid], section, now, swept)
+            if reason is not None:
+                swept.reasons[server.uuid] = reason
+
+    def _by_shape(
+        self, ready: list[records.Waiting], now: datetime.datetime,
+        swept: Swept,
+    ) -> dict[known_shapes.Shape, list[records.Waiting]]:
+        """Return the servers of each shape, as far as it is known in time."""
+        found = collections.defaultdict(list)
+        known = self._shapes.of([server.uuid for server in ready], now)
+        for server in ready:
+            shape = known.get(server.uuid)
+            if isinstance(shape, known_shapes.Shape):
+                found[shape].append(server)
+            elif shape is not None:
+                swept.reasons[server.uuid] = shape
+        return found
+
+    def _short(
+        self, shape: known_shapes.Shape, servers: list[records.Waiting],
+        now: datetime.datetime,
+    ) -> dict[str, reasons.Reason]:
+        code = reasons.Code.CAPACITY
+        reason = reasons.Reason(code)
+        if any(self._telling.told(server.uuid) != code.value
+               for server in servers):
+            reason = self._looks.shortage(shape, now)
+        return {server.uuid: reason for server in servers}
+
+    def _try(
+        self, server: records.Waiting, shape: known_shapes.Shape,
+        section: ty.Any, now: datetime.datetime, swept: Swept,
+    ) -> reasons.Reason | None:
+        """Ask for the rebuild of a server, if it is its turn.
+
+        :returns: why it still waits; None if it does not.
+        :raises NoApi: if nova-api or Keystone does not answer.
+        """
+        reason = (self._rests.reason(server.project_id, now)
+                  or self._traffic.why_not(shape, section, now))
+        if reason is not None:
+            return reason
+        answer = self._asking.ask(
+            server.uuid, server.project_id,
+            images.to_name(self._context, server.uuid))
+        swept.answers[server.uuid] = answer
+        if answer.outcome is _Outcome.NO_ROLE:
+            swept.without_role.add(server.project_id)
+        return self._hear(server, shape, answer, section, now)
+
+    def _hear(
+        self, server: records.Waiting, shape: known_shapes.Shape,
+        answer: rebuilds.Answer, section: ty.Any, now: datetime.datetime,
+    ) -> reasons.Reason | None:
+        if answer.outcome in (_Outcome.AWAY, _Outcome.BAD_CREDENTIALS):
+            raise exceptions.NoApi(answer.text)
+        if answer.outcome is _Outcome.ACCEPTED:
+            self._traffic.sent(server.uuid, shape, now)
+            self._rests.end(server.uuid)
+            self._rests.end(server.project_id)
+        refused = _REFUSED.get(answer.outcome)
+        if refused is None:
+            return None
+        code, whole_project = refused
+        reason = reasons.Reason(code, answer.text)
+        if answer.outcome is _Outcome.NO_ROLE:
+            reason = _NO_ROLE
+        self._rests.begin(
+            server.project_id if whole_project else server.uuid, reason, now,
+            section.backoff, section.backoff_max)
+        return reason
+
+
+_NO_ROLE = reasons.Reason(
+    reasons.Code.BLOCKED,
+    'The waiting service has no role in the project of the server.')
+
+# The code of the reason, and whether all servers of the project rest.
+_REFUSED = {
+    _Outcome.BUSY: (reasons.Code.BLOCKED, False),
+    _Outcome.BLOCKED: (reasons.Code.BLOCKED, False),
+    _Outcome.OVER_QUOTA: (reasons.Code.QUOTA, True),
+    _Outcome.NO_ROLE: (reasons.Code.BLOCKED, True),
+}

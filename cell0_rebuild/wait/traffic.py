@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The servers on their way, and whether another one may join them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as ty
+
+from cell0_rebuild.wait import broken_hosts
+from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import whereabouts
+
+# Who is on its way for longer waits for an operator: its conductor has died.
+_LOST = datetime.timedelta(hours=1)
+
+_State = whereabouts.State
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sent:
+    shape: known_shapes.Shape
+    at: datetime.datetime
+
+
+class Traffic:
+    """Knows who is on its way; a new one takes nobody to be."""
+
+    def __init__(self, context: ty.Any) -> None:
+        """:param context: an administrator's."""
+        self._context = context
+        self._sent: dict[str, _Sent] = {}
+        self._start = pacing.SlowStart()
+        self._minute = pacing.PerMinute()
+        self._hosts = broken_hosts.BrokenHosts()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether builds fail on hosts."""
+        return self._hosts.stopped
+
+    def has(self, uuid: str) -> bool:
+        """Tell whether a server is on its way."""
+        return uuid in self._sent
+
+    def settle(
+        self, section: ty.Any, now: datetime.datetime
+    ) -> dict[str, whereabouts.State]:
+        """Look where the servers are that were on their way.
+
+        :param section: the options.
+        :returns: what became of those that no longer are, by their UUID.
+        """
+        ended: dict[str, whereabouts.State] = {}
+        for uuid, sent in list(self._sent.items()):
+            state = whereabouts.of(self._context, uuid)
+            if state is not _State.ON_ITS_WAY:
+                ended[uuid] = state
+                self._note(sent.shape, state, section, now)
+            if uuid in ended or sent.at + _LOST <= now:
+                del self._sent[uuid]
+        return ended
+
+    def why_not(
+        self, shape: known_shapes.Shape, section: ty.Any,
+        now: datetime.datetime,
+    ) -> reasons.Reason | None:
+        """Return why no other server of a shape may be sent now.
+
+        One that may is counted as sent.
+
+        :param section: the options.
+        """
+        if len(self._sent) >= self._hosts.allowed(now):
+            return reasons.Reason(
+                reasons.Code.BROKEN_HOSTS if self._hosts.stopped
+                else reasons.Code.ORDER)
+        alike = sum(sent.shape == shape for sent in self._sent.values())
+        if (alike >= self._start.allowed(shape, section.at_once)
+                or not self._minute.take(section.per_minute)):
+            return reasons.Reason(reasons.Code.ORDER)
+        return None
+
+    def sent(
+        self, uuid: str, shape: known_shapes.Shape, now: datetime.datetime
+    ) -> None:
+        """Note that the rebuild of a server was accepted."""
+        self._sent[uuid] = _Sent(shape, now)
+
+    def keep(self, shapes: ty.Container[known_shapes.Shape]) -> None:
+        """Forget how fast servers of other shapes may be sent."""
+        self._start.keep(shapes)
+
+    def _note(
+        self, shape: known_shapes.Shape, state: whereabouts.State,
+        section: ty.Any, now: datetime.datetime,
+    ) -> None:
+        if state is _State.LANDED:
+            self._start.landed(shape, section.at_once)
+            self._hosts.landed(now)
+        elif state is _State.FAILED_ON_HOST:
+            self._start.refused(shape)
+            self._hosts.failed(now)
+        elif state is _State.BURIED:
+            self._start.refused(shape)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What has become of a server whose rebuild was accepted."""
+
+from __future__ import annotations
+
+import enum
+import typing as ty
+
+from nova.compute import vm_states
+from nova import exception
+from nova import objects
+
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cells
+
+
+class State(enum.Enum):
+    """Where a server is."""
+
+    ON_ITS_WAY = 'on its way'
+    BURIED = 'buried'
+    LANDED = 'landed'
+    FAILED_ON_HOST = 'failed on a host'
+    GONE = 'gone'
+
+
+def of(context: ty.Any, uuid: str) -> State:
+    """Tell where a server is.
+
+    :param context: an administrator's.
+    """
+    place = api_db.place(context, uuid)
+    if place is None or place.deleted or place.is_abandoned:
+        return State.GONE
+    if place.build_request_id is not None:
+        return State.ON_ITS_WAY
+    if place.cell_id == cells.cell0(context).id:
+        return State.BURIED
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
+        instance = objects.Instance.get_by_uuid(
+            cells.targeted(context, mapping.cell_mapping), uuid,
+            expected_attrs=[])
+    except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
+        return State.GONE
+    return _in_cell(instance)
+
+
+def _in_cell(instance: ty.Any) -> State:
+    if instance.launched_at is not None:
+        return State.LANDED
+    if instance.vm_state == vm_states.BUILDING:
+        return State.ON_ITS_WAY
+    return State.FAILED_ON_HOST

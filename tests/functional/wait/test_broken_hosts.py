@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A broken host looks empty, and does not get all servers that wait."""
+
+import datetime
+from unittest import mock
+
+from nova import exception
+
+from tests.functional import base
+from tests.functional.wait import sweeping
+
+MANY = 20
+
+
+def host_is_broken():
+    """Return a context in which every build on a host fails."""
+    return mock.patch(
+        'nova.virt.fake.FakeDriver.spawn', autospec=True,
+        side_effect=exception.HypervisorUnavailable(host='host1'))
+
+
+class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(instances=-1, cores=-1, ram=-1, group='quota')
+        self.fill()
+        self.servers = [self.wait_for_room() for _ in range(MANY)]
+        self.make_room(MANY // 2)
+
+    def sweep_for(self, minutes):
+        """Sweep every minute, when what was sent has settled."""
+        for _ in range(minutes):
+            self.swept = self.sweeper.sweep()
+            for uuid in self.swept.answers:
+                self._wait_for_assert(lambda uuid=uuid: self.assertNotIn(
+                    self.api.get_server(uuid)['status'], {'BUILD'}))
+            self.later += datetime.timedelta(minutes=1)
+
+    def test_at_most_three_servers_are_spent_in_an_hour(self):
+        with host_is_broken():
+            self.sweep_for(60)
+        self.assertIn(len(self.asked()), range(2, 4))
+        self.assertEqual(
+            {'broken-hosts'}, set(self.codes(self.swept).values()))
+
+    def test_it_goes_on_when_one_lands(self):
+        with host_is_broken():
+            self.sweep_for(3)
+        self.sweep_for(10)
+        self.assertEqual(2, len(self.asked()))
+        self.sweep_for(40)
+        self.assertGreater(len(self.asked()), 8)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A sweep rebuilds who has room and its turn, and disturbs nobody else."""
+
+import datetime
+
+from cell0_rebuild.wait import making
+from cell0_rebuild.wait import rebuilds
+from tests.functional import base
+from tests.functional import databases
+from tests.functional.wait import keystone
+from tests.functional.wait import sweeping
+
+
+class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def test_who_asked_first_comes_back_when_a_server_goes(self):
+        running = self.created()
+        self.reserve_vcpus('host1', 9)
+        waiting = [self.wait_for_room() for _ in range(3)]
+        self.assert_left_alone(*waiting, code='capacity')
+        self._delete_server(running)
+        swept = self.sweeper.sweep()
+        self.assertEqual([waiting[0]['id']], self.asked())
+        server = self.active(waiting[0])
+        self.assertEqual(waiting[0]['id'], server['id'])
+        self.assertEqual(
+            dict.fromkeys([one['id'] for one in waiting[1:]], 'order'),
+            self.codes(swept))
+        swept = self.sweeper.sweep()
+        self.assertEqual(
+            {waiting[0]['id']: 'landed'},
+            {uuid: state.value for uuid, state in swept.ended.items()})
+        self.assertEqual(
+            dict.fromkeys([one['id'] for one in waiting[1:]], 'capacity'),
+            self.codes(swept))
+        self.assertEqual(1, len(self.asked()))
+        for server in waiting[1:]:
+            self.assertIn('No host has 1 VCPU free', self.told(server)[0])
+
+    def test_who_did_not_ask_is_left_alone(self):
+        self.fill()
+        servers = [self.wait_for_room(metadata) for metadata in (
+            {}, {'cell0_rebuild_wait': 'no'})]
+        self.make_room()
+        self.assert_left_alone(*servers)
+        self.assertEqual([[], []], list(map(self.told, servers)))
+
+    def test_a_locked_server_is_held(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.api.post_server_action(server['id'], {'lock': None})
+        self.make_room()
+        self.assert_left_alone(server, code='locked')
+        self.api.post_server_action(server['id'], {'unlock': None})
+        self.sweeper.sweep()
+        self.active(server)
+
+    def test_an_expired_server_is_left_alone(self):
+        self.fill()
+        server = self.wait_for_room({'cell0_rebuild_wait': '1h'})
+        self.make_room()
+        self.later = datetime.timedelta(hours=1, seconds=1)
+        self.assert_left_alone(server, code='expired')
+
+    def test_a_pause_leaves_all_alone(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.flags(pause=True, group=keystone.GROUP)
+        self.assert_left_alone(server, code='paused')
+
+    def test_a_server_that_found_no_host_rests(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.stub_out('nova.scheduler.manager.SchedulerManager.'
+                      '_get_sorted_hosts', lambda *args, **kwargs: [])
+        self.sweeper.sweep()
+        self.buried_again(server)
+        self.assertEqual(
+            {server['id']: 'backoff'}, self.codes(self.sweeper.sweep()))
+        another = self.a_sweeper()
+        self.assertEqual(
+            {server['id']: 'backoff'}, self.codes(another.sweep()))
+        self.later = datetime.timedelta(minutes=2)
+        another.sweep()
+        self.assertEqual([server['id']] * 2, self.asked())
+
+    def test_what_is_refused_is_told_and_rests(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.keystone.answers.append(
+            keystone.refusal(409, 'Port 1 is in use.'))
+        self.sweeper.sweep()
+        self.assertEqual(['blocked: Port 1 is in use.'], self.told(server))
+        self.sweeper.sweep()
+        self.assertEqual(1, len(self.asked()))
+        self.later = datetime.timedelta(minutes=2)
+        self.sweeper.sweep()
+        self.active(server)
+
+    def test_a_project_over_quota_rests_as_a_whole(self):
+        self.fill()
+        servers = [self.wait_for_room() for _ in range(2)]
+        self.make_room()
+        self.keystone.answers.append(
+            keystone.refusal(403, 'Quota exceeded for cores.'))
+        swept = self.sweeper.sweep()
+        self.assertEqual(1, len(self.asked()))
+        self.assertEqual(
+            {server['id']: 'quota' for server in servers}, self.codes(swept))
+
+    def test_a_project_without_the_role_is_skipped(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.keystone.projects = []
+        swept = self.sweeper.sweep()
+        self.assertEqual({server['tenant_id']}, swept.without_role)
+        self.assertEqual([], self.asked())
+        self.assertIn('no role', self.told(server)[0])
+
+    def test_a_service_that_is_off_changes_nothing(self):
+        self.fill()
+        self.wait_for_room()
+        before = databases.dump()
+        self.make_room()
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual([], self.asked())
+
+    def test_a_dry_run_says_who_would_be_rebuilt_and_does_nothing(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        before = databases.dump()
+        swept = making.sweeper(dry_run=True).sweep()
+        self.assertEqual([server['id']], list(swept.answers))
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual([], self.asked())
+
+    def test_of_two_services_at_once_one_rebuilds(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        another = self.a_sweeper()
+        self.useFixture(base.Interception(
+            'cell0_rebuild.wait.rebuilds.Rebuilds.ask',
+            before=lambda *args: self.assertEqual(
+                rebuilds.Outcome.ACCEPTED,
+                another.sweep().answers[server['id']].outcome)))
+        swept = self.sweeper.sweep()
+        self.assertEqual(
+            rebuilds.Outcome.BUSY, swept.answers[server['id']].outcome)
+        self.active(server)
+
+    def test_its_token_is_of_the_project_of_the_server(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.sweeper.sweep()
+        self.assertEqual([server['tenant_id']], self.keystone.tokens)

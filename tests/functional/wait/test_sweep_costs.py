@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a sweep costs while nothing fits: by shapes, not by servers."""
+
+from tests.functional import base
+from tests.functional import counting
+from tests.functional import databases
+from tests.functional.wait import sweeping
+
+MANY = 100
+SHAPES = 3
+
+
+class SweepCostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(instances=-1, cores=-1, ram=-1, group='quota')
+        self.fill()
+        self.counts = self.useFixture(counting.CountingFixture())
+        self.counts.count_requests(self)
+
+    def bury_many(self, count):
+        """Bury servers of three flavors."""
+        for vcpus in range(1, SHAPES + 1):
+            server = self._build_server(networks='none')
+            server.update(
+                metadata=sweeping.WAITS, min_count=count // SHAPES,
+                flavorRef=self._create_flavor(vcpu=vcpus))
+            self.api.post_server({'server': server})
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['api']['build_requests']))
+
+    def cost(self):
+        """Sweep; return the costs, and how many servers wait."""
+        with self.counts.step('sweep') as costs:
+            swept = self.sweeper.sweep()
+        self.counts.steps.clear()
+        return dict(costs), len(swept.reasons)
+
+    def test_nothing_is_written_or_scheduled_while_nothing_fits(self):
+        self.bury_many(MANY)
+        self.cost()
+        before = databases.dump()
+        costs, waiting = self.cost()
+        self.assertEqual(MANY // SHAPES * SHAPES, waiting)
+        self.assertEqual(
+            [], databases.differences(before, databases.dump()))
+        self.assertEqual(SHAPES, costs.pop('http placement get'))
+        self.assertEqual({'sql'}, {kind.split()[0] for kind in costs})
+        self.assertEqual({'SELECT'}, {kind.split()[1] for kind in costs})
+        self.assertEqual([], self.asked())
+
+    def test_it_costs_the_same_whatever_the_number_of_servers(self):
+        self.bury_many(SHAPES)
+        self.cost()
+        few, _ = self.cost()
+        self.bury_many(MANY)
+        self.cost()
+        many, waiting = self.cost()
+        self.assertGreater(waiting, MANY)
+        self.assertEqual(sum(few.values()), sum(many.values()))
