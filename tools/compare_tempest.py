@@ -14,7 +14,6 @@ with the package as it does not without. --write-docs writes the table into
 the documentation.
 """
 
-import argparse
 import functools
 import importlib.metadata
 import os
@@ -111,14 +110,7 @@ def grouped(tests):
 
 def main():
     """Run the tests, print the table and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--write-docs', action='store_true')
-    parser.add_argument('--again', action='store_true',
-                        help='forget the results there are')
-    parser.add_argument('--jobs', type=int, default=os.cpu_count())
-    parser.add_argument('pattern', nargs='?', default=SERVERS,
-                        metavar='PATTERN')
-    options = parser.parse_args()
+    options = comparison.parser(__doc__, SERVERS).parse_args()
     # What Tempest's own jobs have; the servers here are not fast.
     os.environ.setdefault('OS_TEST_TIMEOUT', '1200')
     results = comparison.Results(

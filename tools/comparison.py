@@ -6,8 +6,10 @@ What has a result is not run again until a file of the package changes, so
 that a run which was interrupted goes on where it was.
 """
 
+import argparse
 import collections
 import json
+import os
 
 import results as logs
 import run_tests
@@ -32,6 +34,22 @@ class Log(run_tests.Report):
             line['why'] = run_tests.traceback_of(test)
         with open(self._path, 'a', encoding='utf-8') as file:
             print(json.dumps(line), file=file)
+
+
+def parser(description, pattern=''):
+    """Return a parser of the options of every comparison.
+
+    :param description: of the command; its first line is shown.
+    :param pattern: of the tests that are run if none is given.
+    """
+    made = argparse.ArgumentParser(description=description.split('\n')[0])
+    made.add_argument('--write-docs', action='store_true')
+    made.add_argument('--again', action='store_true',
+                      help='forget the results there are')
+    made.add_argument('--jobs', type=int, default=os.cpu_count())
+    made.add_argument('pattern', nargs='?', default=pattern,
+                      metavar='PATTERN')
+    return made
 
 
 class Results:

@@ -8,6 +8,8 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STATE = ROOT / '.state' / 'results'
@@ -60,14 +62,27 @@ def folder(name, sources, resume):
     return wanted
 
 
-def output(name, done):
-    """Return what a process says of its failure; '' if it has none.
+def run(test, suite, log, options, only, is_wrong):
+    """Run a test; return what it says if it failed without a result.
 
-    :param done: the process, with its output. One that is killed says nothing.
+    :param suite: what the names of its variables begin with.
+    :param log: of its results.
+    :param only: the pattern of what is run.
+    :param is_wrong: tells whether a line of the log is a result that fails it.
     """
-    if not done.returncode:
+    prefix = f'CELL0_REBUILD_{suite}_'
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-m', 'unittest', test], cwd=ROOT,
+        env={**os.environ, 'OS_TEST_TIMEOUT': '0', f'{prefix}LOG': str(log),
+             f'{prefix}SAMPLE': str(options.sample),
+             f'{prefix}SEED': str(options.seed),
+             f'{prefix}UNTIL': str(options.until), f'{prefix}ONLY': only},
+        capture_output=True, text=True, check=False)
+    if not done.returncode or any(map(is_wrong, lines(log))):
         return ''
-    return done.stderr[-3000:] or f'{name} ended with {done.returncode}'
+    # One that is killed says nothing.
+    return done.stderr[-3000:] or (
+        f'{test} {only} ended with {done.returncode}')
 
 
 def lines(log):

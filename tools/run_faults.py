@@ -19,7 +19,6 @@ import concurrent.futures
 import math
 import os
 import pathlib
-import subprocess
 import sys
 import time
 import unittest
@@ -60,22 +59,6 @@ def _ids(suite):
             yield test.id()
 
 
-def run(test, log, options):
-    """Run one series; return its output if it failed without a result."""
-    environment = {
-        **os.environ, 'OS_TEST_TIMEOUT': '0',
-        'CELL0_REBUILD_FAULTS_LOG': str(log),
-        'CELL0_REBUILD_FAULTS_SAMPLE': str(options.sample),
-        'CELL0_REBUILD_FAULTS_SEED': str(options.seed),
-        'CELL0_REBUILD_FAULTS_UNTIL': str(options.until),
-        'CELL0_REBUILD_FAULTS_ONLY': options.only}
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-m', 'unittest', test], cwd=ROOT,
-        env=environment, capture_output=True, text=True, check=False)
-    wrong = any(line.get('problem') for line in results.lines(log))
-    return '' if wrong else results.output(test, done)
-
-
 def run_all(tests, folder, options):
     """Run the series side by side and return the outputs of crashes."""
     logs = {test: folder / f'{test}.log' for test in tests}
@@ -85,8 +68,9 @@ def run_all(tests, folder, options):
             concurrent.futures.ThreadPoolExecutor(options.jobs) as executor:
         tasks = {test: bar.add_task(test.removeprefix('tests.faults.'),
                                     total=None) for test in tests}
-        futures = [executor.submit(run, test, log, options)
-                   for test, log in logs.items()]
+        futures = [executor.submit(
+            results.run, test, 'FAULTS', log, options, options.only,
+            lambda line: line.get('problem')) for test, log in logs.items()]
         running = True
         while running:
             running = not all(future.done() for future in futures)

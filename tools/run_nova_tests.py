@@ -13,7 +13,6 @@ test passes without the package and not with it. --write-docs writes the table
 into the documentation.
 """
 
-import argparse
 import functools
 import importlib.metadata
 import importlib.util
@@ -114,16 +113,10 @@ def run(mode, tests, alone, results, bar, jobs):
 
 def main():
     """Run the tests, print the table and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--write-docs', action='store_true')
-    parser.add_argument('--again', action='store_true',
-                        help='forget the results there are')
+    parser = comparison.parser(__doc__)
     parser.add_argument('--quick', action='store_true',
                         help='without the package, run only what does not '
                              'pass with it')
-    parser.add_argument('--jobs', type=int, default=os.cpu_count())
-    parser.add_argument('pattern', nargs='?', default='',
-                        metavar='PATTERN')
     options = parser.parse_args()
     results = comparison.Results(
         STATE, importlib.metadata.version('nova'), options.again)

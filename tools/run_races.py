@@ -21,7 +21,6 @@ import math
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import time
 
@@ -59,20 +58,9 @@ def run(case, pair, log, options):
     if time.time() >= options.until:
         # A Nova would be started for nothing.
         return ''
-    environment = {
-        **os.environ, 'OS_TEST_TIMEOUT': '0',
-        'CELL0_REBUILD_RACES_LOG': str(log),
-        'CELL0_REBUILD_RACES_SAMPLE': str(options.sample),
-        'CELL0_REBUILD_RACES_SEED': str(options.seed),
-        'CELL0_REBUILD_RACES_UNTIL': str(options.until),
-        'CELL0_REBUILD_RACES_ONLY': f'^{re.escape(pair)}$'}
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-m', 'unittest', f'{SUITE}.{case}'],
-        cwd=ROOT, env=environment, capture_output=True, text=True,
-        check=False)
-    wrong = any(line.get('verdict') == 'different'
-                for line in results.lines(log))
-    return '' if wrong else results.output(f'{case} {pair}', done)
+    return results.run(
+        f'{SUITE}.{case}', 'RACES', log, options, f'^{re.escape(pair)}$',
+        lambda line: line.get('verdict') == 'different')
 
 
 def log_of(pair, folder):

@@ -2,9 +2,9 @@
 
 """Many buried servers: what a rebuild costs, and a recovery."""
 
-import random
 import time
 
+import pairs
 import real
 
 COUNTS = (10, 1000, 100000)
@@ -73,34 +73,14 @@ def _value(column, key):
 def _rebuilds(cloud, rounds):
     """Measure rebuilds, with creates in between to compare with."""
     buried = cloud.bury(rounds + 2)
-    acts = {'create': cloud.create,
-            'rebuild': lambda: cloud.rebuild(buried.pop())}
-    found = {name: [] for name in acts}
-    shuffle = random.Random(1)
-    for number in range(rounds + 1):
-        names = list(acts)
-        shuffle.shuffle(names)
-        for name in names:
-            sample = _sample(cloud, acts[name])
-            if number:
-                found[name].append(sample)
+    found = pairs.take_turns(cloud, rounds, {
+        'create': cloud.create,
+        'rebuild': lambda: cloud.rebuild(buried.pop())})
     with real.StatementLog(cloud) as log:
-        _sample(cloud, acts['rebuild'], remove=False)
+        pairs.sample(cloud, lambda: cloud.rebuild(buried[0]), kept=buried)
         # The conductor looks once more whether something is left to clear.
         time.sleep(1)
     return {**found, 'statements': log.count}
-
-
-def _sample(cloud, act, remove=True):
-    before, began = cloud.usage(), time.perf_counter()
-    server = act()
-    cloud.wait_until_active(server)
-    active = time.perf_counter() - began
-    cloud.wait_until_clear(server)
-    cpu = real.spent(before, cloud.usage())
-    if remove:
-        cloud.remove(server)
-    return {'active': active, 'cpu': sum(cpu.values())}
 
 
 def _recover(cloud):

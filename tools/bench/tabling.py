@@ -54,16 +54,18 @@ def alternatives(found):
                of('rpc'), of('http'))
 
 
+def _cpu(samples):
+    return [sum(sample['cpu'].values()) for sample in samples]
+
+
 def times(found):
     """The rebuild against its alternatives, timed."""
     yield (*_TIMES, 'CPU of all, s', 'the rebuild by it: CPU')
-
-    def cpu(way):
-        return [sum(sample['cpu'].values()) for sample in found[way]]
-
-    for way, row in zip(found, _times(found)):
-        yield (*row, medians.spread(cpu(way)),
-               '' if way == BURIED else medians.ratio(cpu(BURIED), cpu(way)))
+    rebuild = _cpu(found[BURIED])
+    for (way, samples), row in zip(found.items(), _times(found)):
+        yield (*row, medians.spread(_cpu(samples)),
+               '' if way == BURIED
+               else medians.ratio(rebuild, _cpu(samples)))
 
 
 def running(found):
@@ -94,10 +96,10 @@ def scale(found):
     for count, parts in found.items():
         rebuild, create = (parts['rebuild'][kind]
                            for kind in ('rebuild', 'create'))
-        yield (f'{int(count):,}', parts['rebuild']['statements'], *(
-            medians.ratio([sample[what] for sample in rebuild],
-                          [sample[what] for sample in create])
-            for what in ('active', 'cpu')),
+        yield (f'{int(count):,}', parts['rebuild']['statements'],
+            medians.ratio(*([sample['active'] for sample in samples]
+                            for samples in (rebuild, create))),
+            medians.ratio(_cpu(rebuild), _cpu(create)),
             f'{parts["recover"]["cpu"]:.1f}',
             f'{parts["recover"]["mib"]:.0f}')
 
