@@ -6,25 +6,12 @@ import pathlib
 import subprocess
 import sys
 
-import ddt
 import fixtures
 import testtools
 
 from tools import run_tests
 
-COVERAGE = f'{sys.executable} -m coverage run'
-
-
-@ddt.ddt
 class WorkersTest(testtools.TestCase):
-
-    @ddt.data(('unit', COVERAGE), ('functional', COVERAGE),
-              ('eventlet', sys.executable), ('integration', sys.executable))
-    @ddt.unpack
-    def test_the_suites_that_count_are_measured(self, suite, worker):
-        self.useFixture(
-            fixtures.EnvironmentVariable('CELL0_REBUILD_COVER', 'yes'))
-        self.assertEqual(worker, run_tests.environment(suite)['PYTHON'])
 
     def test_without_a_measurement_the_own_interpreter_runs_them(self):
         self.useFixture(fixtures.EnvironmentVariable('CELL0_REBUILD_COVER'))
