@@ -11,6 +11,7 @@ import testtools
 
 from tools import run_tests
 
+
 class WorkersTest(testtools.TestCase):
 
     def test_without_a_measurement_the_own_interpreter_runs_them(self):
