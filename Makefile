@@ -39,7 +39,7 @@ help:
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
-	@echo "make bench        what a rebuild costs, with tables and plots"
+	@echo "make bench        what a rebuild costs, in tables"
 	@echo "make check        lint, types, documentation and release notes"
 	@echo "                  (ARGS=mypy: one of them)"
 	@echo "make docs         build the documentation, in doc/build/html"
