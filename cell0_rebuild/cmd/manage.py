@@ -171,23 +171,17 @@ def main() -> int:
 def _configure(argv: list[str]) -> None:
     from nova import config
     from nova import objects
-    from nova import rpc
     from oslo_log import log
-    import oslo_messaging as messaging
 
     from cell0_rebuild import activation
+    from cell0_rebuild.cmd import messaging
     from cell0_rebuild import conf as options
     from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
     cfg.CONF.register_cli_opt(COMMAND)
     config.parse_args(argv, init_rpc=False)
-    # A broker that is down must not hold up the recovery, for nobody would
-    # give up a notification.
-    messaging.get_notification_transport(cfg.CONF)
-    cfg.CONF.set_override(
-        'driver', ['noop'], group='oslo_messaging_notifications')
+    messaging.set_up()
     _debug_only_if_asked(argv)
-    rpc.init(cfg.CONF)
     log.setup(cfg.CONF, 'nova')
     objects.register_all()
     options.register(cfg.CONF)

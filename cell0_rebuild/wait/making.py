@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from cell0_rebuild.move import cells
 from cell0_rebuild.wait import notices
+from cell0_rebuild.wait import options
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import sweep
@@ -38,8 +39,11 @@ def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
     :param dry_run: it asks for nothing and writes nothing.
-    :raises WrongOptions: if it cannot get tokens with them.
+    :raises WrongOptions: if a value cannot be, or it cannot get tokens.
     """
+    problems = options.problems(cfg.CONF)
+    if problems:
+        raise rebuilds.WrongOptions('; '.join(problems))
     context = nova_context.get_admin_context()
     in_cell0 = cells.targeted(context, cells.cell0(context))
     if dry_run:

@@ -128,7 +128,10 @@ class Rebuilds:
             self._unscoped.invalidate()
             self._unscoped.get_access(self._session)
         except ks_exc.Unauthorized:
-            return Answer(Outcome.BAD_CREDENTIALS, str(error))
+            return Answer(
+                Outcome.BAD_CREDENTIALS,
+                f'Keystone does not know the user or the password of '
+                f'[{self._group}], or it was changed: {error}')
         except (ks_exc.ClientException, OSError) as failure:
             return _failed(failure)
         return Answer(Outcome.NO_ROLE, str(error))

@@ -15,6 +15,7 @@ import sys
 import fixtures
 from nova.db.api import models as api_models
 from nova.db.main import models as main_models
+from nova import objects
 import sqlalchemy
 
 from tests import releases
@@ -142,11 +143,36 @@ class Nova(fixtures.Fixture):
             return []
         return ['--config-file', self.folder / 'nova.conf']
 
-    def _run(self, *command):
+    def map_cell0(self):
+        """Have Nova know its cell0, as a command needs it."""
+        engine = sqlalchemy.create_engine(
+            self.configuration['api_database']['connection'])
+        with engine.begin() as connection:
+            connection.execute(sqlalchemy.insert(
+                api_models.CellMapping).values(
+                uuid=objects.CellMapping.CELL0_UUID, name='cell0',
+                transport_url='none:///',
+                database_connection=self.configuration['database'][
+                    'connection']))
+        engine.dispose()
+
+    def launch(self, program, *arguments):
+        """Start a console script that runs until it is stopped."""
+        self._write()
+        return subprocess.Popen(
+            [pathlib.Path(sys.executable).parent / program,
+             *self._config_file(program), *arguments], env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+
+    def _write(self):
         parser = configparser.ConfigParser(interpolation=None)
         parser.read_dict(self.configuration)
         with open(self.folder / 'nova.conf', 'w') as file:
             parser.write(file)
+
+    def _run(self, *command):
+        self._write()
         process = subprocess.run(
             [str(part) for part in command], env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

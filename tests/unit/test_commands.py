@@ -5,10 +5,7 @@
 import importlib.metadata
 import json
 
-from nova.db.api import models as api_models
-from nova import objects
 from oslo_upgradecheck import upgradecheck
-import sqlalchemy
 import testtools
 
 from tests.unit import services
@@ -21,16 +18,7 @@ class CommandsTest(testtools.TestCase):
         self.nova = self.useFixture(services.Nova())
         self.nova.configure(services.ENABLED)
         self.nova.configure({'cell0_rebuild': {'answer_timeout': '1'}})
-        options = self.nova.configuration
-        engine = sqlalchemy.create_engine(
-            options['api_database']['connection'])
-        with engine.begin() as connection:
-            connection.execute(sqlalchemy.insert(
-                api_models.CellMapping).values(
-                uuid=objects.CellMapping.CELL0_UUID, name='cell0',
-                transport_url='none:///',
-                database_connection=options['database']['connection']))
-        engine.dispose()
+        self.nova.map_cell0()
 
     def check(self):
         """Run the upgrade check; return its code and {check: result}."""

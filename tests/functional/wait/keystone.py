@@ -26,6 +26,7 @@ class KeystoneFixture(fixtures.Fixture):
     :ivar down: whether it answers 503.
     :ivar password: of the service user.
     :ivar projects: in which the user has a role; None means in all.
+    :ivar refused: how many tokens it did not give.
     :ivar tokens: the projects of the tokens that it gave.
     :ivar requests: ``(method, path, body)`` of each request to nova-api.
     :ivar answers: what to answer in place of nova-api, oldest first.
@@ -38,6 +39,7 @@ class KeystoneFixture(fixtures.Fixture):
         """
         self._osapi = osapi
         self.down = False
+        self.refused = 0
         self.password = PASSWORD
         self.projects = None
         self.tokens, self.requests, self.answers = [], [], []
@@ -78,6 +80,7 @@ class KeystoneFixture(fixtures.Fixture):
     @webob.dec.wsgify
     def _keystone(self, request):
         if self.down:
+            self.refused += 1
             return webob.Response(status=503)
         if request.method == 'GET':
             return webob.Response(json_body={'version': {
@@ -89,6 +92,7 @@ class KeystoneFixture(fixtures.Fixture):
         if user['password'] != self.password or (
                 project and self.projects is not None
                 and project not in self.projects):
+            self.refused += 1
             return webob.Response(status=401, json_body={'error': {
                 'code': 401, 'title': 'Unauthorized',
                 'message': 'The request you have made requires '

@@ -9,6 +9,7 @@ from oslo_utils import timeutils
 from cell0_rebuild.wait import making
 from tests.functional import asking
 from tests.functional import base
+from tests.functional import databases
 from tests.functional.wait import keystone
 
 WAITS = {'cell0_rebuild_wait': 'yes'}
@@ -45,6 +46,13 @@ class SweepMixin(asking.AskingMixin):
     def wait_for_room(self, metadata=WAITS, **body):
         """Bury a server that asks to wait."""
         return self.bury(metadata=metadata, **body)
+
+    def in_order(self, servers):
+        """Return them oldest first, as their rows say."""
+        created = {row['uuid']: row['created_at']
+                   for row in databases.dump()['cell0']['instances']}
+        return sorted(servers, key=lambda server: (
+            created[server['id']], server['id']))
 
     def asked(self):
         """Return the servers whose rebuild was asked for."""

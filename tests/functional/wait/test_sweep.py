@@ -17,7 +17,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_who_asked_first_comes_back_when_a_server_goes(self):
         running = self.created()
         self.reserve_vcpus('host1', 9)
-        waiting = [self.wait_for_room() for _ in range(3)]
+        waiting = self.in_order([self.wait_for_room() for _ in range(3)])
         self.assert_left_alone(*waiting, code='capacity')
         self._delete_server(running)
         swept = self.sweeper.sweep()

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``cell0-rebuild-wait``: rebuilds servers as soon as there is room.
+
+Nova is imported only in :func:`main`: importing it must wait until Nova has
+set up the concurrency of this process.
+"""
+
+from __future__ import annotations
+
+import collections
+import importlib.metadata
+import sys
+import traceback
+import typing as ty
+
+from oslo_config import cfg
+
+from cell0_rebuild import nova_compat
+
+if ty.TYPE_CHECKING:
+    from cell0_rebuild.wait import sweep
+
+DONE, FAILED, WRONG_OPTION = 0, 1, 2
+
+OPTS: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        'once', default=False,
+        help='Sweep once and end, as for a line of cron.'),
+    cfg.BoolOpt(
+        'dry-run', default=False,
+        help='Sweep once, and only print what would be done.'),
+]
+
+
+def main() -> int:
+    """Run the service, or one sweep, and return the exit code."""
+    if '--version' in sys.argv[1:]:
+        # Nova's parser would print that of Nova.
+        print(importlib.metadata.version('cell0-rebuild'))
+        return DONE
+    nova_compat.set_up_concurrency()
+    cfg.CONF.register_cli_opts(OPTS)
+    try:
+        problems = _configure(sys.argv)
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        if problems:
+            return WRONG_OPTION
+        if cfg.CONF.once or cfg.CONF.dry_run:
+            return _once(cfg.CONF.dry_run)
+        return _serve()
+    except Exception:
+        traceback.print_exc()
+        return FAILED
+
+
+def _configure(argv: list[str]) -> list[str]:
+    """Read the options; return what is wrong with them."""
+    from nova import config
+    from nova import objects
+    from oslo_log import log
+
+    from cell0_rebuild import activation
+    from cell0_rebuild.cmd import messaging
+    from cell0_rebuild import conf
+    from cell0_rebuild import nova_internals
+    from cell0_rebuild import patching
+    from cell0_rebuild.wait import options
+    from cell0_rebuild.wait import rebuilds
+    config.parse_args(argv, init_rpc=False)
+    messaging.set_up()
+    log.setup(cfg.CONF, 'nova')
+    objects.register_all()
+    conf.register(cfg.CONF)
+    options.register(cfg.CONF)
+    problems = [*conf.problems(cfg.CONF), *options.problems(cfg.CONF)]
+    if problems:
+        return problems
+    try:
+        rebuilds.Rebuilds(cfg.CONF)
+    except rebuilds.WrongOptions as error:
+        return [str(error)]
+    activation.check_nova(cfg.CONF)
+    activation.load(('objects',)).install_now()
+    patching.PatchSet(patching.Reliance(target) for target in (
+        *nova_internals.MOVES, *nova_internals.DEMANDS,
+        *nova_internals.PROBES, *nova_internals.SHARES)).check()
+    return []
+
+
+def _serve() -> int:
+    from oslo_service import service as launcher
+
+    from cell0_rebuild.wait import making
+    from cell0_rebuild.wait import service
+    launched = launcher.launch(
+        cfg.CONF, service.WaitingService(making.sweeper),
+        restart_method='mutate')
+    launched.wait()
+    return DONE
+
+
+def _once(dry_run: bool) -> int:
+    from cell0_rebuild.wait import making
+    from cell0_rebuild.wait import service
+    swept = making.sweeper(dry_run).sweep()
+    if dry_run:
+        _show(swept)
+    else:
+        service.report(swept, set())
+    return DONE
+
+
+def _show(swept: sweep.Swept) -> None:
+    for uuid in swept.answers:
+        print(f'{uuid} would be rebuilt.')
+    counts = collections.Counter(
+        reason.code.value for reason in swept.reasons.values())
+    for code, count in sorted(counts.items()):
+        print(f'{count} wait: {code}')
+    for uuid, problem in swept.problems.items():
+        print(f'{uuid}: {problem}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Which of several services works, where a backend of tooz tells them.
+
+Two that work do no harm: of two rebuilds one is accepted. A leader saves what
+the others would ask Placement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import typing as ty
+
+import tooz
+from tooz import coordination
+
+_LOCK = b'cell0-rebuild-wait'
+
+
+class Leader:
+    """Takes the lead when nobody has it, and keeps it."""
+
+    def __init__(self, backend_url: str | None) -> None:
+        """:param backend_url: None if every service works."""
+        self._url = backend_url
+        self._coordinator: ty.Any = None
+        self._lock: ty.Any = None
+
+    def leads(self) -> bool:
+        """Tell whether this service works now.
+
+        :raises ToozError: if the backend does not answer.
+        """
+        if self._url is None:
+            return True
+        if self._coordinator is None:
+            self._connect(self._url)
+        if self._lock.acquired:
+            return True
+        return bool(self._lock.acquire(blocking=False))
+
+    def end(self) -> None:
+        """Let another service take the lead."""
+        coordinator, self._coordinator = self._coordinator, None
+        if coordinator is None:
+            return
+        # Where the backend is away, the lead ends by itself.
+        with contextlib.suppress(tooz.ToozError):
+            if self._lock.acquired:
+                self._lock.release()
+            coordinator.stop()
+
+    def _connect(self, url: str) -> None:
+        member = f'{socket.gethostname()}-{os.getpid()}'.encode()
+        coordinator = coordination.get_coordinator(url, member)
+        coordinator.start(start_heart=True)
+        self._coordinator = coordinator
+        self._lock = coordinator.get_lock(_LOCK)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Sweeps again and again, until it is told to stop.
+
+What does not answer is asked again after a while, and said once: the service
+ends for nothing else than a signal.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import typing as ty
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_service import service
+import tenacity
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import leader
+from cell0_rebuild.wait import options
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import sweep
+
+LOG = logging.getLogger(__name__)
+
+# Seconds between two tries while something does not answer.
+_WAIT = tenacity.wait_exponential(min=2, max=60)
+
+# Seconds between two looks for the lead.
+_STANDBY = 5
+
+# It rests so many times as long as a sweep takes.
+_RESTS = 4
+_LONGEST = 60
+
+
+class WaitingService(service.ServiceBase):  # type: ignore[misc]
+    """Runs sweeps in a thread."""
+
+    def __init__(self, make: ty.Callable[[], sweep.Sweeper]) -> None:
+        """:param make: makes a sweeper; called again after an outage."""
+        super().__init__()
+        self._make = make
+        self._sweeper: sweep.Sweeper | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._said: set[tuple[str, str]] = set()
+
+    def start(self) -> None:
+        """Begin."""
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._run, name='sweeps')
+        self._thread.start()
+
+    def stop(self, graceful: bool = False) -> None:
+        """End after the sweep in progress, and wait for that.
+
+        The process goes when this returns.
+        """
+        self._stopped.set()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def reset(self) -> None:
+        """Use the options that were read again."""
+        self._sweeper = None
+        self._said.clear()
+
+    def _run(self) -> None:
+        LOG.info('Waiting for capacity in the name of servers in cell0.')
+        lead = leader.Leader(cfg.CONF[options.GROUP.name].backend_url)
+        while not self._stopped.is_set():
+            retrying = tenacity.Retrying(
+                wait=_WAIT, sleep=tenacity.sleep_using_event(self._stopped),
+                stop=tenacity.stop_when_event_set(self._stopped),
+                before_sleep=_say_outage, reraise=True)
+            try:
+                pause = retrying(self._turn, lead)
+            except Exception:
+                break  # It is to stop, and the last try failed.
+            if retrying.statistics.get('attempt_number', 1) > 1:
+                LOG.info('What did not answer does so again.')
+            self._stopped.wait(pause)
+        lead.end()
+        LOG.info('Stopped.')
+
+    def _turn(self, lead: leader.Leader) -> float:
+        """Sweep once, if it is for this service; return how long to rest."""
+        if not lead.leads():
+            return _STANDBY
+        sweeper = self._sweeper
+        if sweeper is None:
+            sweeper = self._sweeper = self._make()
+        started = time.monotonic()
+        swept = sweeper.sweep()
+        took = time.monotonic() - started
+        report(swept, self._said)
+        budget = cfg.CONF[options.GROUP.name].probe_budget
+        each = swept.probe_seconds / swept.probes if swept.probes else 0.0
+        return min(_LONGEST, max(
+            pacing.interval(swept.shapes, each, budget), _RESTS * took))
+
+
+def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
+    """Log what a sweep has done.
+
+    :param said: the problems that were logged before; changed.
+    """
+    for uuid, answer in swept.answers.items():
+        LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
+                 if answer.text else answer.outcome.value, instance_uuid=uuid)
+    for uuid, state in swept.ended.items():
+        LOG.info('The server is %s.', state.value, instance_uuid=uuid)
+    for uuid, problem in swept.problems.items():
+        if (uuid, problem) not in said:
+            LOG.warning('%s', problem, instance_uuid=uuid)
+    for project_id in swept.without_role:
+        if (project_id, '') not in said:
+            LOG.warning('The service has no role in project %s: the servers '
+                        'there are left alone.', project_id)
+    said |= {*swept.problems.items(),
+             *((project_id, '') for project_id in swept.without_role)}
+
+
+def _say_outage(state: tenacity.RetryCallState) -> None:
+    if state.attempt_number > 1 or state.outcome is None:
+        return
+    error = state.outcome.exception()
+    LOG.warning('Nothing is rebuilt until this answers again: %s',
+                exceptions.text(error) if isinstance(error, Exception)
+                else error)

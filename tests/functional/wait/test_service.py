@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The service sweeps again and again, whatever is away."""
+
+import fixtures
+from oslo_config import cfg
+
+from cell0_rebuild.wait import leader
+from cell0_rebuild.wait import making
+from cell0_rebuild.wait import service
+from tests.functional import base
+from tests.functional import databases
+from tests.functional.wait import keystone
+from tests.functional.wait import sweeping
+
+
+class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._WAIT', lambda state: 0.05))
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
+        self.service = service.WaitingService(making.sweeper)
+        self.addCleanup(self.service.stop)
+        self.log = self.useFixture(fixtures.FakeLogger(
+            'cell0_rebuild.wait.service'))
+
+    def said(self, needle):
+        """Return how often something was logged."""
+        return self.log.output.count(needle)
+
+    def wait_until_said(self, needle):
+        self._wait_for_assert(lambda: self.assertIn(needle, self.log.output))
+
+    def test_nobody_types_a_thing_and_the_server_comes_back(self):
+        running = self.created()
+        self.reserve_vcpus('host1', 9)
+        server, later = self.in_order(
+            [self.wait_for_room() for _ in range(2)])
+        self.service.start()
+        self._wait_for_assert(lambda: self.assertEqual(
+            1, len(self.told(later))))
+        self.assertEqual([], self.asked())
+        self._delete_server(running)
+        self.assertEqual(server['id'], self.active(server)['id'])
+        self.service.stop()
+        self.assertEqual([server['id']], self.asked())
+
+    def test_an_outage_is_said_once_and_ends_nothing(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.keystone.down = True
+        self.service.start()
+        self.wait_until_said('NoApi')
+        self._wait_for_assert(lambda: self.assertGreater(
+            self.keystone.refused, 3))
+        self.assertEqual(1, self.said('Nothing is rebuilt until'))
+        self.keystone.down = False
+        self.active(server)
+        self.wait_until_said('What did not answer does so again.')
+
+    def test_a_wrong_password_is_said(self):
+        self.fill()
+        self.wait_for_room()
+        self.make_room()
+        self.keystone.password = 'changed'
+        self.service.start()
+        self.wait_until_said('the user or the password')
+
+    def test_a_database_that_is_away_ends_nothing(self):
+        self.fill()
+        server = self.wait_for_room()
+        with databases.down('cell0'):
+            self.service.start()
+            self.wait_until_said('Nothing is rebuilt until')
+        self.make_room()
+        self.active(server)
+
+    def test_a_wish_that_means_nothing_is_said_once(self):
+        self.fill()
+        self.wait_for_room({'cell0_rebuild_wait': 'perhaps'})
+        self.service.start()
+        self.wait_until_said('perhaps')
+        self.wait_until_said('perhaps')
+        self.service.stop()
+        self.assertEqual(1, self.said('perhaps'))
+
+    def test_a_project_without_the_role_is_said_once(self):
+        self.fill()
+        self.wait_for_room()
+        self.make_room()
+        self.keystone.projects = []
+        self.flags(backoff='1s', group=keystone.GROUP)
+        self.service.start()
+        self.wait_until_said('has no role in project')
+        self._wait_for_assert(lambda: self.assertGreater(
+            self.keystone.refused, 1))
+        self.assertEqual(1, self.said('has no role in project'))
+
+
+class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        folder = self.useFixture(fixtures.TempDir()).path
+        self.url = f'file://{folder}'
+        self.leaders = [leader.Leader(self.url) for _ in range(2)]
+        for one in self.leaders:
+            self.addCleanup(one.end)
+
+    def test_one_of_two_services_works(self):
+        self.assertEqual(
+            [True, False], [one.leads() for one in self.leaders])
+        self.assertTrue(self.leaders[0].leads())
+
+    def test_another_takes_the_lead_when_one_ends(self):
+        self.assertTrue(self.leaders[0].leads())
+        self.leaders[0].end()
+        self.assertTrue(self.leaders[1].leads())
+
+    def test_without_a_backend_all_work(self):
+        self.assertEqual([True, True], [
+            leader.Leader(cfg.CONF[keystone.GROUP].backend_url).leads()
+            for _ in range(2)])

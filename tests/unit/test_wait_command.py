@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""cell0-rebuild-wait, as an operator or systemd starts it."""
+
+import importlib.metadata
+import signal
+
+import testtools
+
+from tests.unit import services
+
+SECTION = 'cell0_rebuild_wait'
+PROGRAM = 'cell0-rebuild-wait'
+
+
+class WaitCommandTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(services.Nova())
+        self.nova.map_cell0()
+        # Nobody listens there.
+        self.nova.configure({SECTION: {
+            'auth_type': 'password', 'auth_url': 'http://127.0.0.1:9/v3',
+            'username': 'waiting', 'password': 'secret',
+            'user_domain_name': 'Default'}})
+
+    def assert_refused(self, needle, **options):
+        """Check that the service does not start, and what it says."""
+        self.nova.configure({SECTION: options})
+        ended = self.nova.start(PROGRAM)
+        self.assertEqual(2, ended.code, ended.output)
+        self.assertIn(needle, ended.output)
+        self.assertNotIn('Traceback', ended.output)
+
+    def test_a_wrong_option_is_named(self):
+        self.assert_refused('[cell0_rebuild_wait] who: ', who='everybody')
+
+    def test_options_that_make_no_token_are_named(self):
+        self.assert_refused('[cell0_rebuild_wait] auth_type', auth_type='')
+
+    def test_one_sweep_where_nobody_waits_does_nothing(self):
+        for arguments in (['--once'], ['--dry-run']):
+            ended = self.nova.start(PROGRAM, *arguments)
+            self.assertEqual(0, ended.code, ended.output)
+            self.assertNotIn('wait:', ended.output)
+
+    def test_the_version_is_that_of_the_package(self):
+        ended = self.nova.start(PROGRAM, '--version')
+        self.assertEqual((0, importlib.metadata.version('cell0-rebuild')),
+                         (ended.code, ended.output.strip()))
+
+    def launched(self):
+        """Start the service; return it when it waits."""
+        process = self.nova.launch(PROGRAM)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.read_until(process, 'Waiting for capacity')
+        return process
+
+    def read_until(self, process, needle):
+        """Read what a process says, until it says something."""
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if needle in line:
+                return
+        self.fail(''.join(said))
+
+    def test_a_signal_ends_it_cleanly(self):
+        process = self.launched()
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+        self.assertEqual(0, process.returncode, said)
+        self.assertIn('Stopped.', said)
+        self.assertNotIn('Traceback', said)
+
+    def test_another_signal_has_it_read_its_options_again(self):
+        process = self.launched()
+        self.nova.configure({SECTION: {'who': 'everybody'}})
+        self.nova._write()
+        process.send_signal(signal.SIGHUP)
+        self.read_until(process, '[cell0_rebuild_wait] who: ')
+        self.nova.configure({SECTION: {'who': 'all'}})
+        self.nova._write()
+        process.send_signal(signal.SIGHUP)
+        self.read_until(process, 'Waiting for capacity')
+        self.assertIsNone(process.poll())
+
+    def test_a_database_that_is_away_does_not_end_it(self):
+        self.nova.configure({'api_database': {
+            'connection': 'mysql+pymysql://nobody@127.0.0.1:9/nova_api',
+            'max_retries': '0'}})
+        process = self.nova.launch(PROGRAM)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.read_until(process, 'Nothing is rebuilt until this answers')
+        self.assertIsNone(process.poll())
