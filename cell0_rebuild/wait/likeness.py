@@ -28,6 +28,9 @@ PAGE = 500
 _IDENTITY = {'instance_uuid', 'request_id', 'created_at', 'updated_at',
              'nova_object.changes'}
 
+# What changes when a spec is saved again. The destination is in what is kept.
+_OF_A_SAVE = ('id', 'requested_destination')
+
 # What a request is made of, of all that is kept.
 _KEPT = ('requested_networks', 'requested_destination')
 
@@ -81,8 +84,8 @@ def _value(
     kept = spec.pop(our_objects.SECTION, None)
     if isinstance(kept, dict):
         kept = {name: kept.get(name) for name in _KEPT}
-    # A spec that was saved again has it.
-    spec['nova_object.data'].pop('id', None)
+    for name in _OF_A_SAVE:
+        spec['nova_object.data'].pop(name, None)
     text = jsonutils.dumps(
         [_plain(spec), _plain(kept), flavor,
          _plain(jsonutils.loads(pci_requests or 'null'))], sort_keys=True)

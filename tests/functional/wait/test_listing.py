@@ -9,6 +9,7 @@ from nova.tests.unit import fake_requests
 from oslo_utils import timeutils
 
 from tests.functional import asking
+from tests.functional import counting
 from tests.functional import databases
 from tests.functional.wait import census_base
 from tests.functional.wait import commands
@@ -99,14 +100,27 @@ class ListingTestCase(asking.AskingMixin, census_base.WaitingTestCase):
         self.assertIn(self.neutron.port_1['id'], found['text'])
 
     def test_placement_is_asked_once_about_each_shape(self):
-        large = self._create_flavor(vcpu=2)
-        for flavor in (None, large) * 3:
-            self.bury_aged(0, **({'flavorRef': flavor} if flavor else {}))
+        flavors = [self._create_flavor(vcpu=vcpus) for vcpus in (1, 2)]
+        for flavor in flavors * 3:
+            self.bury_aged(0, flavorRef=flavor)
         self.recorded.taken()
         found = self.listed()
         self.assertEqual(2, len(self.recorded.taken()))
         self.assertEqual((6, 2), (
             len(found), len({one['shape'] for one in found})))
+
+    def test_servers_that_are_alike_cost_no_more_statements(self):
+        counts = self.useFixture(counting.CountingFixture())
+        self.bury_aged(0)
+        # What a process looks up once.
+        commands.run('list')
+        with counts.step('one') as one:
+            commands.run('list')
+        for _ in range(3):
+            self.bury_aged(0)
+        with counts.step('four') as four:
+            commands.run('list')
+        self.assertEqual(sum(one.values()), sum(four.values()))
 
     def test_a_table_shows_the_same(self):
         server = self.bury_aged(0)
