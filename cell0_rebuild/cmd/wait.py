@@ -68,6 +68,7 @@ def _configure(argv: list[str]) -> list[str]:
     from cell0_rebuild import patching
     from cell0_rebuild.wait import options
     from cell0_rebuild.wait import rebuilds
+    from cell0_rebuild.wait import showing
     config.parse_args(argv, init_rpc=False)
     messaging.set_up()
     log.setup(cfg.CONF, 'nova')
@@ -75,6 +76,9 @@ def _configure(argv: list[str]) -> list[str]:
     conf.register(cfg.CONF)
     options.register(cfg.CONF)
     problems = [*conf.problems(cfg.CONF), *options.problems(cfg.CONF)]
+    if problems:
+        return problems
+    problems = showing.problems(cfg.CONF)
     if problems:
         return problems
     try:

@@ -14,6 +14,7 @@ from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import sweep
 
 
@@ -35,20 +36,31 @@ class _TellsNobody(notices.Notices):
         return 0
 
 
+class _ShowsNothing:
+    """Leaves all servers as they are shown."""
+
+    def show(
+        self, waiting: collections.abc.Set[str],
+        shown: collections.abc.Set[str],
+    ) -> None:
+        pass
+
+
 def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
     :param dry_run: it asks for nothing and writes nothing.
     :raises WrongOptions: if a value cannot be, or it cannot get tokens.
     """
-    problems = options.problems(cfg.CONF)
+    problems = [*options.problems(cfg.CONF), *showing.problems(cfg.CONF)]
     if problems:
         raise rebuilds.WrongOptions('; '.join(problems))
     context = nova_context.get_admin_context()
     in_cell0 = cells.targeted(context, cells.cell0(context))
     if dry_run:
         return sweep.Sweeper(
-            context, cfg.CONF, _Pretends(), _TellsNobody(in_cell0))
+            context, cfg.CONF, _Pretends(), _TellsNobody(in_cell0),
+            _ShowsNothing())
     return sweep.Sweeper(
         context, cfg.CONF, rebuilds.Rebuilds(cfg.CONF),
-        notices.Notices(in_cell0))
+        notices.Notices(in_cell0), showing.Showing(in_cell0))

@@ -61,6 +61,16 @@ class Telling(ty.Protocol):
         """Tell why servers wait."""
 
 
+class Shows(ty.Protocol):
+    """Shows servers as BUILD; see :class:`showing.Showing`."""
+
+    def show(
+        self, waiting: collections.abc.Set[str],
+        shown: collections.abc.Set[str],
+    ) -> None:
+        """Show servers as BUILD, and no others."""
+
+
 @dataclasses.dataclass
 class Swept:
     """What a sweep has found and done.
@@ -93,12 +103,13 @@ class Sweeper:
 
     def __init__(
         self, context: ty.Any, conf: ty.Any, asking: Asking,
-        telling: Telling,
+        telling: Telling, shows: Shows,
         clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
     ) -> None:
         """:param context: an administrator's."""
         self._context, self._conf = context, conf
-        self._asking, self._telling, self._clock = asking, telling, clock
+        self._asking, self._telling = asking, telling
+        self._shows, self._clock = shows, clock
         self._shapes = known_shapes.KnownShapes(context)
         self._looks = looks.Looks(context)
         self._rests = rests.Rests()
@@ -117,6 +128,8 @@ class Sweeper:
         swept.problems = found.problems
         waiting = {server.uuid: server for server in limit.within(
             found.waiting, section.max_waiting_per_project)}
+        self._shows.show(
+            _to_show(waiting.values(), section, now), found.shown)
         self._telling.look_up(waiting)
         self._shapes.keep(waiting, now)
         self._looks.begin()
@@ -238,6 +251,17 @@ class Sweeper:
             server.project_id if whole_project else server.uuid, reason, now,
             section.backoff, section.backoff_max)
         return reason
+
+
+def _to_show(
+    waiting: collections.abc.Iterable[records.Waiting], section: ty.Any,
+    now: datetime.datetime,
+) -> set[str]:
+    """Return the servers that are to be shown as BUILD."""
+    if section.show != 'build':
+        return set()
+    return {server.uuid for server in waiting
+            if server.asked and server.deadline > now}
 
 
 _NO_ROLE = reasons.Reason(

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Show servers that wait as BUILD, and those that no longer do as ERROR.
+
+It is their ``vm_state`` in cell0. A row that is hidden, deleted or being
+deleted, or that has changed meanwhile, stays as it is.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing as ty
+
+from nova.compute import vm_states
+from nova.db.main import api as main_db_api
+from nova.db.main import models
+from nova import objects
+from oslo_config import cfg
+
+from cell0_rebuild import db_errors
+from cell0_rebuild.wait import options
+
+# What the owner reads in place of why no host was found at first.
+_FAULT = ('The server found no host while it waited. It waits no longer, and '
+          'can still be rebuilt or deleted.')
+_CODE = 500
+
+
+def problems(conf: cfg.ConfigOpts) -> list[str]:
+    """Return why servers cannot be shown as the options say.
+
+    :param conf: all options, each of them valid.
+    """
+    if (conf[options.GROUP.name].show == 'build'
+            and vm_states.BUILDING not in conf.cell0_rebuild.vm_states):
+        return [f'[{options.GROUP.name}] show = build needs '
+                f'{vm_states.BUILDING} in [cell0_rebuild] vm_states, or '
+                f'nova-api refuses to rebuild what is shown so']
+    return []
+
+
+class Showing:
+    """Shows servers in cell0."""
+
+    def __init__(self, context: ty.Any) -> None:
+        """:param context: an administrator's, targeted at cell0."""
+        self._context = context
+
+    def show(
+        self, waiting: collections.abc.Set[str],
+        shown: collections.abc.Set[str],
+    ) -> None:
+        """Show servers as BUILD, and no others.
+
+        Nothing is asked or written if it is so already.
+
+        :param waiting: those to show as BUILD.
+        :param shown: those that are.
+        """
+        for uuid in sorted(waiting - shown):
+            _show_build(self._context, uuid)
+        for uuid in sorted(shown - waiting):
+            _show_error(self._context, uuid)
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def _show_build(context: ty.Any, uuid: str) -> None:
+    _set_state(context, uuid, [
+        state for state in cfg.CONF.cell0_rebuild.vm_states
+        if state != vm_states.BUILDING], vm_states.BUILDING)
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def _show_error(context: ty.Any, uuid: str) -> None:
+    if _set_state(context, uuid, [vm_states.BUILDING], vm_states.ERROR):
+        objects.InstanceFault(
+            context, instance_uuid=uuid, code=_CODE, message=_FAULT,
+            details='', host=None).create()
+
+
+def _set_state(
+    context: ty.Any, uuid: str, old: list[str], new: str
+) -> bool:
+    model = models.Instance
+    return bool(context.session.query(model).filter_by(
+        uuid=uuid, deleted=0, hidden=False, host=None, launched_at=None,
+        task_state=None,
+    ).filter(model.vm_state.in_(old)).update(
+        # To its owner the server has not changed by it.
+        {'vm_state': new, 'updated_at': model.updated_at},
+        synchronize_session=False))

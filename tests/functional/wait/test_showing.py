@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Servers that asked to wait are shown as BUILD while they do."""
+
+import datetime
+
+from nova.db.main import models
+
+from cell0_rebuild.wait import showing
+from tests.functional import base
+from tests.functional import counting
+from tests.functional import databases
+from tests.functional.wait import keystone
+from tests.functional.wait import sweeping
+
+
+class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    options = {'vm_states': ['error', 'building']}
+
+    def setUp(self):
+        super().setUp()
+        self.flags(show='build', group=keystone.GROUP)
+        self.fill()
+        self.server = self.wait_for_room({'cell0_rebuild_wait': '1h'})
+
+    def assert_shown(self, status):
+        self.assert_shown_once(self.server['id'], status)
+
+    def test_it_is_build_until_it_is_active(self):
+        self.sweeper.sweep()
+        self.assert_shown('BUILD')
+        self.make_room()
+        self.sweeper.sweep()
+        self.active(self.server)
+
+    def test_it_is_error_with_a_fault_when_its_time_is_over(self):
+        self.sweeper.sweep()
+        self.later = datetime.timedelta(hours=2)
+        self.sweeper.sweep()
+        self.assert_shown('ERROR')
+        fault = self.api.get_server(self.server['id'])['fault']
+        self.assertIn('waits no longer', fault['message'])
+
+    def test_its_owner_can_still_rebuild_it_then(self):
+        self.test_it_is_error_with_a_fault_when_its_time_is_over()
+        self.make_room()
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_its_owner_can_rebuild_it_while_it_is_build(self):
+        self.sweeper.sweep()
+        self.make_room()
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_its_owner_can_delete_it_while_it_is_build(self):
+        self.sweeper.sweep()
+        self._delete_server(self.server)
+        self.sweeper.sweep()
+        self.assertEqual([], self.api.get_servers())
+
+    def test_it_is_build_also_after_a_rebuild_that_found_no_host(self):
+        self.sweeper.sweep()
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertIn(
+            ('rebuild', ['Error']), self.actions(self.server)))
+        self._wait_for_assert(lambda: self.assertEqual(
+            [False], databases.hidden(self.server['id'])))
+        self.assert_shown('BUILD')
+
+    def test_who_did_not_ask_stays_error(self):
+        self.flags(who='all', group=keystone.GROUP)
+        other = self.wait_for_room({})
+        self.sweeper.sweep()
+        self.assert_shown_once(other['id'], 'ERROR')
+
+    def test_all_are_error_when_the_site_no_longer_shows_them(self):
+        self.sweeper.sweep()
+        self.flags(show='error', group=keystone.GROUP)
+        self.sweeper.sweep()
+        self.assert_shown('ERROR')
+
+    def test_nothing_is_written_while_nothing_changes(self):
+        self.sweeper.sweep()
+        counts = self.useFixture(counting.CountingFixture())
+        with counts.step('sweep') as costs:
+            self.sweeper.sweep()
+        self.assertEqual(
+            {'SELECT'}, {kind.split()[1] for kind in costs
+                         if kind.startswith('sql')})
+
+    def test_a_row_that_somebody_works_on_is_left_alone(self):
+        for values in ({'hidden': True}, {'task_state': 'deleting'},
+                       {'vm_state': 'deleted'}):
+            databases.update(
+                'cell0', models.Instance, self.server['id'], **values)
+            before = databases.dump()
+            self.sweeper._shows.show({self.server['id']}, set())
+            self.sweeper._shows.show(set(), {self.server['id']})
+            self.assertEqual(
+                [], databases.differences(before, databases.dump()))
+            databases.update(
+                'cell0', models.Instance, self.server['id'], hidden=False,
+                task_state=None, vm_state='error')
+
+    def test_the_time_of_its_last_change_stays(self):
+        before = self.api.get_server(self.server['id'])['updated']
+        self.sweeper.sweep()
+        self.assertEqual(
+            before, self.api.get_server(self.server['id'])['updated'])
+
+
+class RefusedTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def test_what_nova_api_would_refuse_is_a_wrong_option(self):
+        self.flags(show='build', group=keystone.GROUP)
+        [problem] = showing.problems(self.sweeper._conf)
+        self.assertIn('[cell0_rebuild_wait] show = build', problem)
