@@ -23,6 +23,9 @@ from cell0_rebuild.wait import options
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import sweep
 
+if ty.TYPE_CHECKING:
+    from cell0_rebuild.wait import metrics
+
 LOG = logging.getLogger(__name__)
 
 # Seconds between two tries while something does not answer.
@@ -47,6 +50,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._said: set[tuple[str, str]] = set()
+        self._metrics: metrics.Metrics | None = None
 
     def start(self) -> None:
         """Begin."""
@@ -92,6 +96,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
 
     def _turn(self, lead: leader.Leader) -> float:
         """Sweep once, if it is for this service; return how long to rest."""
+        self._serve_metrics()
         if not lead.leads():
             return _STANDBY
         sweeper = self._sweeper
@@ -101,10 +106,22 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         swept = sweeper.sweep()
         took = time.monotonic() - started
         report(swept, self._said)
+        if self._metrics is not None:
+            self._metrics.note(swept, took)
         budget = cfg.CONF[options.GROUP.name].probe_budget
         each = swept.probe_seconds / swept.probes if swept.probes else 0.0
         return min(_LONGEST, max(
             pacing.interval(swept.shapes, each, budget), _RESTS * took))
+
+    def _serve_metrics(self) -> None:
+        address = cfg.CONF[options.GROUP.name].metrics
+        if address is None or self._metrics is not None:
+            return
+        # Its library need not be there where nobody asks for metrics.
+        from cell0_rebuild.wait import metrics
+        serving = metrics.Metrics()
+        serving.serve(address)
+        self._metrics = serving
 
 
 def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
@@ -115,8 +132,8 @@ def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
     for uuid, answer in swept.answers.items():
         LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
                  if answer.text else answer.outcome.value, instance_uuid=uuid)
-    for uuid, state in swept.ended.items():
-        LOG.info('The server is %s.', state.value, instance_uuid=uuid)
+    for uuid, ended in swept.ended.items():
+        LOG.info('The server is %s.', ended.state.value, instance_uuid=uuid)
     for uuid, problem in swept.problems.items():
         if (uuid, problem) not in said:
             LOG.warning('%s', problem, instance_uuid=uuid)

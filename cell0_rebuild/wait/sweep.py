@@ -32,7 +32,6 @@ from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import traffic
 from cell0_rebuild.wait import waiting as records
-from cell0_rebuild.wait import whereabouts
 
 _Outcome = rebuilds.Outcome
 
@@ -83,19 +82,21 @@ class Swept:
     :param shapes: how many different ones there were.
     :param probes: how many times Placement was asked for room.
     :param probe_seconds: how long that took.
+    :param oldest_seconds: how long the oldest server has waited.
     """
 
     reasons: dict[str, reasons.Reason] = dataclasses.field(
         default_factory=dict)
     answers: dict[str, rebuilds.Answer] = dataclasses.field(
         default_factory=dict)
-    ended: dict[str, whereabouts.State] = dataclasses.field(
+    ended: dict[str, traffic.Ended] = dataclasses.field(
         default_factory=dict)
     problems: dict[str, str] = dataclasses.field(default_factory=dict)
     without_role: set[str] = dataclasses.field(default_factory=set)
     shapes: int = 0
     probes: int = 0
     probe_seconds: float = 0.0
+    oldest_seconds: float = 0.0
 
 
 class Sweeper:
@@ -128,6 +129,9 @@ class Sweeper:
         swept.problems = found.problems
         waiting = {server.uuid: server for server in limit.within(
             found.waiting, section.max_waiting_per_project)}
+        swept.oldest_seconds = max((
+            (now - server.created_at).total_seconds()
+            for server in waiting.values()), default=0.0)
         self._shows.show(
             _to_show(waiting.values(), section, now), found.shown)
         self._telling.look_up(waiting)
@@ -237,7 +241,7 @@ class Sweeper:
         if answer.outcome in (_Outcome.AWAY, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text)
         if answer.outcome is _Outcome.ACCEPTED:
-            self._traffic.sent(server.uuid, shape, now)
+            self._traffic.sent(server, shape, now)
             self._rests.end(server.uuid)
             self._rests.end(server.project_id)
         refused = _REFUSED.get(answer.outcome)

@@ -12,6 +12,7 @@ from cell0_rebuild.wait import broken_hosts
 from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import whereabouts
 
 # Who is on its way for longer waits for an operator: its conductor has died.
@@ -21,7 +22,19 @@ _State = whereabouts.State
 
 
 @dataclasses.dataclass(frozen=True)
+class Ended:
+    """What became of a server that was on its way.
+
+    :param waited: from its creation on, if it has landed.
+    """
+
+    state: whereabouts.State
+    waited: datetime.timedelta | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class _Sent:
+    server: records.Waiting
     shape: known_shapes.Shape
     at: datetime.datetime
 
@@ -48,17 +61,19 @@ class Traffic:
 
     def settle(
         self, section: ty.Any, now: datetime.datetime
-    ) -> dict[str, whereabouts.State]:
+    ) -> dict[str, Ended]:
         """Look where the servers are that were on their way.
 
         :param section: the options.
         :returns: what became of those that no longer are, by their UUID.
         """
-        ended: dict[str, whereabouts.State] = {}
+        ended: dict[str, Ended] = {}
         for uuid, sent in list(self._sent.items()):
             state = whereabouts.of(self._context, uuid)
             if state is not _State.ON_ITS_WAY:
-                ended[uuid] = state
+                ended[uuid] = Ended(
+                    state, now - sent.server.created_at
+                    if state is _State.LANDED else None)
                 self._note(sent.shape, state, section, now)
             if uuid in ended or sent.at + _LOST <= now:
                 del self._sent[uuid]
@@ -85,10 +100,11 @@ class Traffic:
         return None
 
     def sent(
-        self, uuid: str, shape: known_shapes.Shape, now: datetime.datetime
+        self, server: records.Waiting, shape: known_shapes.Shape,
+        now: datetime.datetime,
     ) -> None:
         """Note that the rebuild of a server was accepted."""
-        self._sent[uuid] = _Sent(shape, now)
+        self._sent[server.uuid] = _Sent(server, shape, now)
 
     def keep(self, shapes: ty.Container[known_shapes.Shape]) -> None:
         """Forget how fast servers of other shapes may be sent."""

@@ -2,8 +2,11 @@
 
 """The service sweeps again and again, whatever is away."""
 
+import socket
+
 import fixtures
 from oslo_config import cfg
+import requests
 
 from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import making
@@ -99,6 +102,33 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self._wait_for_assert(lambda: self.assertGreater(
             self.keystone.refused, 1))
         self.assertEqual(1, self.said('has no role in project'))
+
+
+    def test_prometheus_reads_what_it_does(self):
+        port = self.free_port()
+        self.flags(metrics=f'127.0.0.1:{port}', group=keystone.GROUP)
+        self.fill()
+        for _ in range(2):
+            self.wait_for_room()
+        self.service.start()
+        url = f'http://127.0.0.1:{port}/metrics'
+        self._wait_for_assert(lambda: self.assertIn(
+            'cell0_rebuild_wait_servers{reason="capacity"} 2.0',
+            requests.get(url, timeout=10).text))
+        self.make_room()
+        self._wait_for_assert(lambda: self.assertIn(
+            'cell0_rebuild_wait_rebuilds_total{result="landed"} 1.0',
+            requests.get(url, timeout=10).text))
+        text = requests.get(url, timeout=10).text
+        self.assertIn(
+            'cell0_rebuild_wait_requests_total{answer="accepted"} 1.0', text)
+        self.assertIn('cell0_rebuild_wait_placed_seconds_count 1.0', text)
+
+    def free_port(self):
+        """Return a port on which nobody listens."""
+        with socket.socket() as listening:
+            listening.bind(('127.0.0.1', 0))
+            return listening.getsockname()[1]
 
 
 class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):

@@ -30,7 +30,8 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         swept = self.sweeper.sweep()
         self.assertEqual(
             {waiting[0]['id']: 'landed'},
-            {uuid: state.value for uuid, state in swept.ended.items()})
+            {uuid: ended.state.value
+             for uuid, ended in swept.ended.items()})
         self.assertEqual(
             dict.fromkeys([one['id'] for one in waiting[1:]], 'capacity'),
             self.codes(swept))

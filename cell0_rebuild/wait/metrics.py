@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What Prometheus can read of the service."""
+
+from __future__ import annotations
+
+import collections
+
+import prometheus_client as prometheus
+
+from cell0_rebuild.wait import option_types
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import sweep
+
+_PREFIX = 'cell0_rebuild_wait'
+# Seconds: from what a user does not notice to the longest default time.
+_WAITS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600,
+          3 * 24 * 3600, 7 * 24 * 3600)
+
+
+class Metrics:
+    """Keeps the figures of all sweeps, and serves them."""
+
+    def __init__(self) -> None:
+        self.registry = prometheus.CollectorRegistry()
+        self._waiting = self._gauge(
+            'servers', 'Servers that wait, by reason.', ['reason'])
+        self._shapes = self._gauge('shapes', 'Different ones among them.')
+        self._oldest = self._gauge(
+            'oldest_seconds', 'How long the oldest of them has waited.')
+        self._without_role = self._gauge(
+            'projects_without_role', 'Projects in which it has no role.')
+        self._probes = self._counter(
+            'probes', 'Questions to Placement for room.')
+        self._probe_seconds = self._counter(
+            'probe_seconds', 'How long these took.')
+        self._requests = self._counter(
+            'requests', 'Rebuilds that were requested, by answer.',
+            ['answer'])
+        self._ended = self._counter(
+            'rebuilds', 'Rebuilds that were accepted, by what became of the '
+            'server.', ['result'])
+        self._waited = prometheus.Histogram(
+            f'{_PREFIX}_placed_seconds',
+            'From the creation of a server until it was seen on its host.',
+            buckets=_WAITS, registry=self.registry)
+        self._sweeps = prometheus.Histogram(
+            f'{_PREFIX}_sweep_seconds', 'How long sweeps took.',
+            registry=self.registry)
+
+    def serve(self, address: option_types.Address) -> None:
+        """Answer Prometheus from now on.
+
+        :raises OSError: if the address cannot be used.
+        """
+        prometheus.start_http_server(
+            address.port, address.host, self.registry)
+
+    def note(self, swept: sweep.Swept, seconds: float) -> None:
+        """Add what a sweep has found and done.
+
+        :param seconds: how long it took.
+        """
+        counts = collections.Counter(
+            reason.code for reason in swept.reasons.values())
+        for code in reasons.Code:
+            self._waiting.labels(code.value).set(counts[code])
+        self._shapes.set(swept.shapes)
+        self._oldest.set(swept.oldest_seconds)
+        self._without_role.set(len(swept.without_role))
+        self._probes.inc(swept.probes)
+        self._probe_seconds.inc(swept.probe_seconds)
+        for answer in swept.answers.values():
+            self._requests.labels(answer.outcome.value).inc()
+        for ended in swept.ended.values():
+            self._ended.labels(ended.state.value).inc()
+            if ended.waited is not None:
+                self._waited.observe(ended.waited.total_seconds())
+        self._sweeps.observe(seconds)
+
+    def _gauge(
+        self, name: str, text: str, labels: list[str] | None = None
+    ) -> prometheus.Gauge:
+        return prometheus.Gauge(
+            f'{_PREFIX}_{name}', text, labels or [], registry=self.registry)
+
+    def _counter(
+        self, name: str, text: str, labels: list[str] | None = None
+    ) -> prometheus.Counter:
+        return prometheus.Counter(
+            f'{_PREFIX}_{name}', text, labels or [], registry=self.registry)
