@@ -64,7 +64,7 @@ class RebuildEndpoint:
             return False
         volume = None
         if reimage_volume_id:
-            root = attempt.build_request.block_device_mappings.root_bdm()
+            root = attempt.bdms.root_bdm()
             volume = reimage.Volume(
                 reimage_volume_id, root.attachment_id, image)
             try:

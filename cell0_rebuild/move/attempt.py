@@ -34,6 +34,7 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import copies
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
@@ -42,40 +43,59 @@ from cell0_rebuild import objects as our_objects
 class Attempt:
     """A rebuild of a buried server on its way.
 
+    :param uuid: of the server.
+    :param mark: the mark that was on its build request.
+    :param stage: how far it has come.
     :param build_request: as the conductor took it, its instance without the
-        mark.
-    :param mark: the mark that was on it.
-    :param last_state: what was watched when the build request went.
+        mark; None if it has ended already.
+    :param instance: what is built, or what was found of it.
+    :param bdms: the same of its block device mappings.
+    :param last_state: what was watched when the build request went; None if
+        that is not known.
     :param in_cell: the row in the real cell has that, too.
-    :param maybe_ended: the database went away when the build request went.
     :param row_id: the row that Nova has created in the real cell.
-    :param maybe_remapped: the database may have gone away when the mapping
-        was pointed at cell0 again.
-    :param remapped: the mapping points at cell0 again.
-    :param left_cell: it was taken out of the real cell again.
     :param recorded: its failure is in the history of the row in cell0.
     """
 
-    build_request: ty.Any
+    uuid: str
     mark: attempt_record.Mark
+    stage: stages.Stage
+    build_request: ty.Any = None
+    instance: ty.Any = None
+    bdms: ty.Any = None
     last_state: dict[str, ty.Any] | None = None
     in_cell: bool = False
-    maybe_ended: bool = False
     row_id: int | None = None
-    maybe_remapped: bool = False
-    remapped: bool = False
-    left_cell: bool = False
     recorded: bool = False
+
+    @classmethod
+    def taken(cls, build_request: ty.Any) -> Attempt:
+        """Return the attempt of a build request that was taken just now.
+
+        :param build_request: with a mark, which is taken off.
+        """
+        instance = build_request.instance
+        mark = attempt_record.of(instance)
+        assert mark is not None
+        attempt_record.take_off(instance)
+        return cls(
+            build_request.instance_uuid, mark, stages.Stage.TAKEN,
+            build_request, instance, build_request.block_device_mappings)
 
     @property
     def handed_over(self) -> bool:
         """Whether the build request has ended in favour of a real cell."""
-        return self.maybe_ended or self.last_state is not None
+        return self.stage.is_handed_over
 
-    @property
-    def uuid(self) -> str:
-        """The UUID of the server."""
-        return str(self.build_request.instance_uuid)
+    def reach(self, stage: stages.Stage) -> None:
+        """Note a step that was taken.
+
+        :raises ValueError: if there is no such step.
+        """
+        if not stages.is_step(self.stage, stage):
+            raise ValueError(
+                f'no attempt that is {self.stage.value} can be {stage.value}')
+        self.stage = stage
 
     @property
     def generation(self) -> str:
@@ -168,12 +188,7 @@ def begin(
     """
     build_request = api_db.take(
         context, instance_uuid, generation, host, spec)
-    if build_request is None:
-        return None
-    found = attempt_record.of(build_request.instance)
-    assert found is not None
-    attempt_record.take_off(build_request.instance)
-    return Attempt(build_request, found)
+    return None if build_request is None else Attempt.taken(build_request)
 
 
 @db_errors.patiently
@@ -228,15 +243,16 @@ def hand_over(
             context, attempt.uuid, attempt.generation, dataclasses.replace(
                 attempt.mark, baseline=now or attempt.mark.baseline))
     except db_exc.DBError:
-        attempt.maybe_ended = True
+        attempt.reach(stages.Stage.MAYBE_HANDED_OVER)
         raise
     if last is None or now is None:
         return False
+    attempt.reach(stages.Stage.HANDED_OVER)
     attempt.last_state = late_changes.state(last.instance)
     late = {
         **late_changes.changes(attempt.mark.baseline, now),
         **late_changes.changes(
-            late_changes.state(attempt.build_request.instance),
+            late_changes.state(attempt.instance),
             attempt.last_state)}
     attempt.mark.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):

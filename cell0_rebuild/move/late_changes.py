@@ -155,7 +155,7 @@ def keep_changes(
         last = objects.BuildRequest.get_by_instance_uuid(
             context, attempt.uuid).instance
     except exception.BuildRequestNotFound:
-        last = attempt.build_request.instance
+        last = attempt.instance
     instance = objects.Instance.get_by_uuid(
         cctxt, attempt.uuid, expected_attrs=copies.LOADED)
     seen = attempt.last_state or state(last)
@@ -200,7 +200,7 @@ def _keep_asked(
 
 def _keep_root(cctxt: ty.Any, attempt: attempts.Attempt) -> None:
     """Have a root volume that is still to be made come from the new image."""
-    asked = attempt.build_request.block_device_mappings.root_bdm()
+    asked = attempt.bdms.root_bdm()
     if asked is None or asked.volume_id or not asked.is_volume:
         return
     bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(

@@ -26,6 +26,7 @@ from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
@@ -70,7 +71,7 @@ def bury_again(
     cctxt = cells.targeted(context, home)
     seen = _prepare(context, cctxt, attempt, cell, record)
     if attempt.handed_over:
-        buried = attempt.left_cell or _leave_cell(
+        buried = attempt.stage is stages.Stage.OUT_OF_CELL or _leave_cell(
             context, cctxt, attempt, cell, home, before)
         if buried:
             cell0_db.show(cctxt, attempt.uuid)
@@ -119,7 +120,7 @@ def _prepare(
 def _keep_changes(
     context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any
 ) -> dict[str, ty.Any]:
-    if attempt.remapped:
+    if attempt.stage.is_mapped_back:
         # The row in cell0 has them, and whatever was changed after that.
         return {}
     if attempt.in_cell or (attempt.handed_over and not attempt.last_state):
@@ -135,7 +136,7 @@ def _keep_changes(
 def _is_ours(
     context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
 ) -> bool:
-    if attempt.remapped:
+    if attempt.stage.is_mapped_back:
         return standing.is_in_cell0(context, attempt.uuid)
     if attempt.handed_over:
         return attempts.is_in(context, attempt, cell)
@@ -163,17 +164,13 @@ def _record(
 def _may_bury(
     context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
 ) -> bool:
-    if attempt.maybe_ended:
-        place = api_db.place(context, attempt.uuid)
-        attempt.maybe_ended = place is None or place.build_request_id is None
+    _look_again(context, attempt)
     if not attempt.handed_over:
         abandoned = api_db.is_abandoned(context, attempt.uuid)
         if abandoned:
             _remove_rows(context, attempt, cell)
         return not abandoned
-    if attempt.maybe_remapped and not attempt.remapped:
-        attempt.remapped = standing.is_in_cell0(context, attempt.uuid)
-    if attempt.remapped:
+    if attempt.stage.is_mapped_back:
         return True
     if not attempts.is_in(context, attempt, cell):
         attempts.clear(context, attempt.uuid)
@@ -182,6 +179,17 @@ def _may_bury(
     if row is not None and row.is_on_host:
         raise cell_db.on_host()
     return True
+
+
+def _look_again(context: ty.Any, attempt: attempts.Attempt) -> None:
+    """Find out what a database has done before it went away."""
+    if attempt.stage is stages.Stage.MAYBE_HANDED_OVER:
+        place = api_db.place(context, attempt.uuid)
+        if place is not None and place.build_request_id is not None:
+            attempt.reach(stages.Stage.TAKEN)
+    elif attempt.stage is stages.Stage.MAYBE_MAPPED_BACK and (
+            standing.is_in_cell0(context, attempt.uuid)):
+        attempt.reach(stages.Stage.MAPPED_BACK)
 
 
 def _remove_rows(
@@ -205,23 +213,25 @@ def _leave_cell(
     :returns: False if the owner deleted it, or somebody else has moved it.
     """
     uuid = attempt.uuid
-    if not attempt.remapped:
+    if not attempt.stage.is_mapped_back:
         # It is also if the database goes away while it commits.
-        attempt.maybe_remapped = True
+        attempt.reach(stages.Stage.MAYBE_MAPPED_BACK)
         if not api_db.remap(
                 context, uuid, cell.id, home.id, before, functools.partial(
                     attempts.is_in, context, attempt, cell)):
             attempts.clear(context, uuid)
             return False
-        attempt.remapped = True
+        attempt.reach(stages.Stage.MAPPED_BACK)
     with _back_to(context, attempt, cell, home):
-        attempt.left_cell = cell0_db.is_there(cctxt, uuid) and (
-            cell_db.remove(context, uuid, cell, attempt.row_id)
-            or cell_db.find(context, uuid, cell) is None)
-    if not attempt.left_cell and attempts.is_deleted(context, attempt, cell):
+        if cell0_db.is_there(cctxt, uuid) and (
+                cell_db.remove(context, uuid, cell, attempt.row_id)
+                or cell_db.find(context, uuid, cell) is None):
+            attempt.reach(stages.Stage.OUT_OF_CELL)
+    left = attempt.stage is stages.Stage.OUT_OF_CELL
+    if not left and attempts.is_deleted(context, attempt, cell):
         # Only its owner can have deleted it there.
         attempts.remove_cell0_row(context, uuid)
-    return attempt.left_cell
+    return left
 
 
 @contextlib.contextmanager
@@ -232,11 +242,11 @@ def _back_to(
     stays = False  # if a database fails, nobody knows: it is tried again
     try:
         yield
-        stays = not attempt.left_cell
+        stays = attempt.stage is not stages.Stage.OUT_OF_CELL
     except exception.ObjectActionError:
         stays = True
         raise
     finally:
         if stays:
             api_db.remap(context, attempt.uuid, home.id, cell.id)
-            attempt.remapped = attempt.maybe_remapped = False
+            attempt.reach(stages.Stage.HANDED_OVER)

@@ -8,7 +8,6 @@ from nova import objects
 
 from cell0_rebuild.conductor import endpoint
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import reburial
 from cell0_rebuild import rpcapi
 from tests.functional import base
@@ -46,10 +45,8 @@ class RaceTestCase(base.FunctionalTestCase):
         context = nova_context.get_admin_context()
         build_request = objects.BuildRequest.get_by_instance_uuid(
             context, self.server['id'])
-        found = attempt_record.of(build_request.instance)
-        attempt_record.take_off(build_request.instance)
         reburial.bury_again(
-            context, attempts.Attempt(build_request, found), None,
+            context, attempts.Attempt.taken(build_request), None,
             self._record)
 
     def _record(self, context):

@@ -40,6 +40,7 @@ from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
+from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
@@ -225,22 +226,16 @@ class Recovery:
             return found, False
         # Whoever had it may have gone on until then, into a cell.
         found = self._finder.look(found.uuid) or found
-        the_mark = attempt_record.of(build_request.instance)
-        assert the_mark is not None
-        attempt_record.take_off(build_request.instance)
         return found, reburial.bury_again(
-            context, attempts.Attempt(build_request, the_mark), found.cell,
+            context, attempts.Attempt.taken(build_request), found.cell,
             _recorder(found.uuid))
 
 
 def _bury_handed_over(
     context: ty.Any, found: diagnosis.Stuck, before: datetime.datetime
 ) -> bool:
-    attempt = _attempt(context, found)
-    attempt.remapped = found.state is diagnosis.State.HIDDEN
-    cell = found.cell
-    if attempt.remapped:
-        attempt.left_cell = not found.traces
+    attempt, cell = _attempt(context, found), found.cell
+    if found.state is diagnosis.State.HIDDEN:
         cell = found.traces[0].cell if found.traces else None
     return reburial.bury_again(
         context, attempt, cell, _recorder(found.uuid), before)
@@ -255,18 +250,25 @@ def _attempt(context: ty.Any, found: diagnosis.Stuck) -> attempts.Attempt:
     else:
         where = cells.cell0(context)
     there = copies.read(cells.targeted(context, where), found.uuid)
-    the_mark = _retained_mark(context, found.uuid)
+    mark = _retained_mark(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
-    the_mark.accepted = the_mark.accepted and bool(found.traces)
+    mark.accepted = mark.accepted and bool(found.traces)
     return attempts.Attempt(
-        objects.BuildRequest(
-            instance_uuid=found.uuid, instance=there.instance,
-            block_device_mappings=there.bdms),
-        the_mark, last_state=late_changes.state(there.instance), row_id=row_id)
+        found.uuid, mark, _stage(found), instance=there.instance,
+        bdms=there.bdms, last_state=late_changes.state(there.instance),
+        row_id=row_id)
+
+
+def _stage(found: diagnosis.Stuck) -> stages.Stage:
+    if found.state is diagnosis.State.NOT_BUILT:
+        return stages.Stage.HANDED_OVER
+    return (stages.Stage.MAPPED_BACK if found.traces
+            else stages.Stage.OUT_OF_CELL)
 
 
 def _retained_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
     retained = our_objects.retained_mark(context, uuid)
+    # An older version of the package has retained none.
     return attempt_record.read(
         retained) if retained else attempt_record.Mark('', [], {})
 
@@ -284,13 +286,13 @@ def _finish_taken(context: ty.Any, found: diagnosis.Stuck) -> bool:
 def _finish(context: ty.Any, found: diagnosis.Stuck) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
-    the_mark = _retained_mark(context, found.uuid)
+    mark = _retained_mark(context, found.uuid)
     # It was being taken back when a compute took it.
     api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
     return attempts.finish(context, attempts.Attempt(
-        objects.BuildRequest(instance_uuid=found.uuid), the_mark,
-        last_state={}, row_id=row_id), found.cell)
+        found.uuid, mark, stages.Stage.HANDED_OVER, row_id=row_id),
+        found.cell)
 
 
 def _remove_traces(context: ty.Any, found: diagnosis.Stuck) -> None:
