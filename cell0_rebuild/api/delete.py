@@ -10,8 +10,8 @@ from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import standing
+from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import remains
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
@@ -42,7 +42,7 @@ def delete(
     except AttributeError as error:
         if not buried or str(error) != _NO_CELL:
             raise
-        place = api_db.place(context, uuid)
+        place = standing.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise
     moved = _moved(
@@ -65,7 +65,7 @@ def _moved(
 
     :param marked: this request itself has marked its mapping as deleted.
     """
-    place = api_db.place(context, uuid)
+    place = standing.place(context, uuid)
     if place is None or (place.deleted and not marked):
         return None
     try:
@@ -84,7 +84,7 @@ def delete_while_booting(
         would delete the row in the cell alone, also if a compute has the
         server by now, with its ports.
     """
-    ours = attempt_record.is_on(instance)
+    ours = attempts.is_on_its_way(instance)
     # Then it was read from a cell, where it has no mark. That a build request
     # is there too is a matter of moments, unless its conductor has died.
     in_cell = 'id' in instance
@@ -106,7 +106,7 @@ def _delete_build_request(
         return wrapped(context, instance)
     except db_exc.DBError as error:
         # Nova looks for the row of a server in no cell in [database].
-        if not api_db.is_abandoned(context, instance.uuid):
+        if not standing.is_abandoned(context, instance.uuid):
             raise
         remains.tell(instance.uuid, error)
         return True

@@ -32,7 +32,6 @@ from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import copies
@@ -264,7 +263,8 @@ def _hand_over(
                 context, uuid, generation, plan.spec, plan.image.meta,
                 admin_password, plan.files, plan.reimage_volume_id) is False:
             # A message that came twice is answered so the second time.
-            if not pauses or not api_db.is_waiting(context, uuid, generation):
+            if not pauses or not attempts.is_waiting(
+                    context, uuid, generation):
                 return False
             LOG.warning('A nova-conductor does not see the rebuild that it is '
                         'to take; its database may be behind.',

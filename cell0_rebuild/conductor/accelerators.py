@@ -13,7 +13,7 @@ import typing as ty
 from nova.accelerator import cyborg
 from nova import exception
 
-from cell0_rebuild.conductor import guards
+from cell0_rebuild.move import guards
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import standing
 

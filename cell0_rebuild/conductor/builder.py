@@ -23,18 +23,17 @@ from oslo_log import log as logging
 import tenacity
 
 from cell0_rebuild.conductor import accelerators
-from cell0_rebuild.conductor import guards
+from cell0_rebuild.move import guards
 from cell0_rebuild.conductor import hooks
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import stale_claims
 from cell0_rebuild.conductor import throttle
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import api_db
+from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import copies
-from cell0_rebuild.move import ec2
+from cell0_rebuild.conductor import ec2
 from cell0_rebuild.move import reburial
 from cell0_rebuild import phases
 
@@ -95,7 +94,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         Nothing else tells of it, unless nobody waits for an answer.
         """
         builder = self._of(attempt)
-        if api_db.is_answered(context, attempt.uuid, attempt.generation):
+        if attempts.is_answered(context, attempt):
             with hooks.of_rebuild(attempt.uuid):
                 builder._bury_again(context, error, request_spec)
         else:
@@ -180,7 +179,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         if attempts.is_current(
                 context, self._attempt, self._cell, next_cell) or (
-                    api_db.is_abandoned(context, self._attempt.uuid)):
+                    standing.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
         raise self._attempt.stale()
@@ -211,13 +210,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         # It is there also if the database goes away while it commits.
         self._cell = cell
-        if not api_db.into_cell(
-                context, self._attempt.uuid, self._attempt.generation,
-                cell.id) and not api_db.is_abandoned(
+        if not attempts.into_cell(
+                context, self._attempt, cell) and not standing.is_abandoned(
                     context, self._attempt.uuid):
-            with contextlib.suppress(exception.ObjectActionError):
-                cell_db.remove(
-                    context, self._attempt.uuid, cell, instance.id)
+            attempts.remove_row(context, self._attempt, cell, instance.id)
             self._check_current(context)
 
     def _delete_build_request(
@@ -235,8 +231,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return True
         self._over = True
         if not attempts.is_deleted(context, self._attempt, cell):
-            with contextlib.suppress(exception.ObjectActionError):
-                cell_db.remove(context, instance.uuid, cell, instance.id)
+            attempts.remove_row(context, self._attempt, cell, instance.id)
             self._release(context)
             raise self._attempt.stale()
         super()._delete_build_request(
@@ -299,7 +294,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._over = True
         accelerators.release(
             context, self._attempt, self._accelerators, buried)
-        if not buried and not api_db.is_abandoned(
+        if not buried and not standing.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.
             self._release(context)

@@ -10,7 +10,7 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from cell0_rebuild.move import ec2
+from cell0_rebuild.conductor import ec2
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
 

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from cell0_rebuild.conductor import builder
-from cell0_rebuild.conductor import guards
+from cell0_rebuild.move import guards
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions

@@ -17,7 +17,7 @@ from nova import objects
 from oslo_log import log as logging
 import tenacity
 
-from cell0_rebuild.conductor import guards
+from cell0_rebuild.move import guards
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts

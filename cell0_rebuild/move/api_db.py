@@ -10,7 +10,6 @@ so the rows are changed here.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import typing as ty
 
@@ -357,55 +356,6 @@ def erase(context: ty.Any, instance_uuid: str) -> None:
         return
     context.session.query(spec).filter_by(**here).filter(
         lookup.has_retained(spec.spec)).delete(synchronize_session=False)
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where a server is.
-
-    :param cell_id: the cell that it is mapped to.
-    :param deleted: its owner deleted it.
-    :param build_request_id: its build request, of whatever origin.
-    :param touched: when the mapping was written last.
-    """
-
-    cell_id: int | None
-    deleted: bool
-    build_request_id: int | None
-    touched: datetime.datetime
-
-    @property
-    def is_abandoned(self) -> bool:
-        """Whether the owner deleted it on its way."""
-        return self.build_request_id is None and (
-            self.cell_id is None or self.deleted)
-
-
-@api_db_api.context_manager.reader
-def place(context: ty.Any, instance_uuid: str) -> Place | None:
-    """Return where a server is; None if nobody knows it any more."""
-    mapping, build_request = (
-        api_models.InstanceMapping, api_models.BuildRequest)
-    # One statement, so that a move in between cannot be half seen.
-    row = context.session.query(
-        mapping.cell_id, mapping.queued_for_delete, build_request.id,
-        mapping.created_at, mapping.updated_at,
-    ).outerjoin(
-        build_request, build_request.instance_uuid == mapping.instance_uuid,
-    ).filter(mapping.instance_uuid == instance_uuid).first()
-    if row is None:
-        return None
-    cell_id, deleted, build_request_id, created, updated = row
-    return Place(cell_id, bool(deleted), build_request_id, updated or created)
-
-
-def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
-    """Tell whether the owner deleted a server that was on its way.
-
-    Nova deletes the build request first and marks the mapping at the end.
-    """
-    found = place(context, instance_uuid)
-    return found is None or found.is_abandoned
 
 
 def _set_cell(

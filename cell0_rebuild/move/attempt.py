@@ -191,6 +191,24 @@ def begin(
     return None if build_request is None else Attempt.taken(build_request)
 
 
+def is_on_its_way(instance: ty.Any) -> bool:
+    """Tell whether an instance is that of an attempt's build request."""
+    return attempt_record.is_on(instance)
+
+
+def is_waiting(
+    context: ty.Any, instance_uuid: str, generation: str
+) -> bool:
+    """Tell whether an attempt waits for a conductor that takes it."""
+    return bool(api_db.is_waiting(context, instance_uuid, generation))
+
+
+def is_answered(context: ty.Any, attempt: Attempt) -> bool:
+    """Tell whether the request was answered: nobody waits for the outcome."""
+    return bool(api_db.is_answered(
+        context, attempt.uuid, attempt.generation))
+
+
 @db_errors.patiently
 def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
     """Tell whether somebody has the attempt, and have him record its end."""
@@ -216,6 +234,23 @@ def is_current(
     return bool(api_db.refresh(
         context, attempt.uuid, attempt.generation, cell.id if cell else None,
         next_cell))
+
+
+def into_cell(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+    """Map the server to the real cell in which Nova has created it.
+
+    :returns: False if the attempt has ended or the server is in a cell.
+    """
+    return bool(api_db.into_cell(
+        context, attempt.uuid, attempt.generation, cell.id))
+
+
+def remove_row(
+    context: ty.Any, attempt: Attempt, cell: ty.Any, row_id: int
+) -> None:
+    """Remove a row that Nova has created, unless a compute has it."""
+    with contextlib.suppress(exception.ObjectActionError):
+        cell_db.remove(context, attempt.uuid, cell, row_id)
 
 
 def hand_over(
@@ -267,14 +302,14 @@ def is_deleted(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     Somebody else may have moved the server: then it has another build
     request, is in another cell, or in another row there.
     """
-    place = api_db.place(context, attempt.uuid)
+    place = standing.place(context, attempt.uuid)
     return place is None or place.is_abandoned or (
         place.build_request_id is None and is_in(context, attempt, cell))
 
 
 def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     """Tell whether the server is where this attempt, no other, has put it."""
-    place = api_db.place(context, attempt.uuid)
+    place = standing.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
     # A later attempt may get a row with the same ID; see attempt_record.py.
     retained = our_objects.retained_mark(context, attempt.uuid)
@@ -326,7 +361,7 @@ def clear(context: ty.Any, instance_uuid: str) -> bool:
     :returns: False if he did not.
     """
     def abandoned() -> bool:
-        return api_db.is_abandoned(context, instance_uuid)
+        return standing.is_abandoned(context, instance_uuid)
 
     if not abandoned():
         return False

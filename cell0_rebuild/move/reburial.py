@@ -166,7 +166,7 @@ def _may_bury(
 ) -> bool:
     _look_again(context, attempt)
     if not attempt.handed_over:
-        abandoned = api_db.is_abandoned(context, attempt.uuid)
+        abandoned = standing.is_abandoned(context, attempt.uuid)
         if abandoned:
             _remove_rows(context, attempt, cell)
         return not abandoned
@@ -184,7 +184,7 @@ def _may_bury(
 def _look_again(context: ty.Any, attempt: attempts.Attempt) -> None:
     """Find out what a database has done before it went away."""
     if attempt.stage is stages.Stage.MAYBE_HANDED_OVER:
-        place = api_db.place(context, attempt.uuid)
+        place = standing.place(context, attempt.uuid)
         if place is not None and place.build_request_id is not None:
             attempt.reach(stages.Stage.TAKEN)
     elif attempt.stage is stages.Stage.MAYBE_MAPPED_BACK and (

@@ -11,11 +11,64 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
+import dataclasses
+import datetime
 import typing as ty
 
-from cell0_rebuild.move import api_db
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
+
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a server is.
+
+    :param cell_id: the cell that it is mapped to.
+    :param deleted: its owner deleted it.
+    :param build_request_id: its build request, of whatever origin.
+    :param touched: when the mapping was written last.
+    """
+
+    cell_id: int | None
+    deleted: bool
+    build_request_id: int | None
+    touched: datetime.datetime
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the owner deleted it on its way."""
+        return self.build_request_id is None and (
+            self.cell_id is None or self.deleted)
+
+
+@api_db_api.context_manager.reader
+def place(context: ty.Any, instance_uuid: str) -> Place | None:
+    """Return where a server is; None if nobody knows it any more."""
+    mapping, build_request = (
+        api_models.InstanceMapping, api_models.BuildRequest)
+    # One statement, so that a move in between cannot be half seen.
+    row = context.session.query(
+        mapping.cell_id, mapping.queued_for_delete, build_request.id,
+        mapping.created_at, mapping.updated_at,
+    ).outerjoin(
+        build_request, build_request.instance_uuid == mapping.instance_uuid,
+    ).filter(mapping.instance_uuid == instance_uuid).first()
+    if row is None:
+        return None
+    cell_id, deleted, build_request_id, created, updated = row
+    return Place(cell_id, bool(deleted), build_request_id, updated or created)
+
+
+def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
+    """Tell whether the owner deleted a server that was on its way.
+
+    Nova deletes the build request first and marks the mapping at the end.
+    """
+    found = place(context, instance_uuid)
+    return found is None or found.is_abandoned
 
 
 @contextlib.contextmanager
@@ -29,16 +82,16 @@ def at_rest(
 
 def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether a server is buried or deleted: it needs no resources."""
-    place = api_db.place(context, instance_uuid)
-    return place is None or place.is_abandoned or _is_buried(context, place)
+    found = place(context, instance_uuid)
+    return found is None or found.is_abandoned or _is_buried(context, found)
 
 
 def is_in_cell0(context: ty.Any, instance_uuid: str) -> bool:
     """Tell whether a server is buried."""
-    place = api_db.place(context, instance_uuid)
-    return place is not None and _is_buried(context, place)
+    found = place(context, instance_uuid)
+    return found is not None and _is_buried(context, found)
 
 
-def _is_buried(context: ty.Any, place: api_db.Place) -> bool:
-    return (place.build_request_id is None
-            and place.cell_id == cells.cell0(context).id)
+def _is_buried(context: ty.Any, found: Place) -> bool:
+    return (found.build_request_id is None
+            and found.cell_id == cells.cell0(context).id)

@@ -16,7 +16,7 @@ from nova import exception
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import api_db
+from cell0_rebuild.move import standing
 from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
@@ -102,7 +102,7 @@ def _decide(
 
 
 def _check_rests(context: ty.Any, instance_uuid: str) -> None:
-    place = api_db.place(context, instance_uuid)
+    place = standing.place(context, instance_uuid)
     if place is None or place.is_abandoned:
         raise Refused(f'There is no server {instance_uuid}.')
     if place.build_request_id is not None:

@@ -11,7 +11,7 @@ from nova.compute import vm_states
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import api_db
+from cell0_rebuild.move import standing
 from cell0_rebuild.move import cells
 
 
@@ -30,7 +30,7 @@ def of(context: ty.Any, uuid: str) -> State:
 
     :param context: an administrator's.
     """
-    place = api_db.place(context, uuid)
+    place = standing.place(context, uuid)
     if place is None or place.deleted or place.is_abandoned:
         return State.GONE
     if place.build_request_id is not None:

@@ -11,6 +11,7 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import standing
 from cell0_rebuild.move import fence
 from tests.integration import meetings
 from tests.integration import processes
@@ -82,7 +83,7 @@ class HeldTest(specs_base.SpecTestCase):
         def hold():
             context = self.another_context()
             with fence.held(context, self.uuid):
-                found.append(api_db.place(context, self.uuid).cell_id)
+                found.append(standing.place(context, self.uuid).cell_id)
         with futures.ThreadPoolExecutor(1) as executor:
             with api_db.api_db_api.context_manager.writer.using(self.context):
                 api_db._set_cell(

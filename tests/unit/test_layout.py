@@ -9,6 +9,24 @@ import testtools
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 README = TESTS / 'README.rst'
+PACKAGE = TESTS.parent / 'cell0_rebuild'
+# What of cell0_rebuild/move others may use. All else there writes rows of a
+# server that moves, and is used by these.
+FRONT = {'actions', 'allocations', 'attempt', 'cells', 'copies', 'fence',
+         'guards', 'lookup', 'reburial', 'recovery', 'remains', 'standing'}
+
+
+def used_of_move(text):
+    """Return the modules of cell0_rebuild/move that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(
+                f'{node.module}.{alias.name}' for alias in node.names)
+    return {name.split('.')[2] for name in found
+            if name.startswith('cell0_rebuild.move.')}
 
 
 def imported(text):
@@ -22,6 +40,29 @@ def imported(text):
                 f'{node.module}.{alias.name}' for alias in node.names)
     return {name for name in found if name.startswith('tests.') and any(
         part.startswith('test_') for part in name.split('.'))}
+
+
+class FrontDoorTest(testtools.TestCase):
+
+    def test_nobody_goes_behind_the_front_door_of_a_move(self):
+        for path in PACKAGE.rglob('*.py'):
+            if PACKAGE / 'move' not in path.parents:
+                self.assertEqual(
+                    set(), used_of_move(path.read_text()) - FRONT, path)
+
+    def test_each_front_door_is_used(self):
+        used = set()
+        for path in PACKAGE.rglob('*.py'):
+            if PACKAGE / 'move' not in path.parents:
+                used |= used_of_move(path.read_text())
+        self.assertEqual(FRONT, used)
+
+    def test_an_import_of_any_form_is_seen(self):
+        for text in ('from cell0_rebuild.move import api_db',
+                     'import cell0_rebuild.move.api_db',
+                     'from cell0_rebuild.move.api_db import end',
+                     'def late():\n    from cell0_rebuild.move import api_db'):
+            self.assertEqual({'api_db'}, used_of_move(text), text)
 
 
 class LayoutTest(testtools.TestCase):

@@ -10,7 +10,7 @@ from nova.tests import fixtures as nova_fixtures
 import testtools
 
 from cell0_rebuild.api import errors
-from cell0_rebuild.move import ec2
+from cell0_rebuild.conductor import ec2
 
 
 class Strange(exception.NovaException):

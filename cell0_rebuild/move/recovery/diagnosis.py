@@ -46,7 +46,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import api_db
+from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
@@ -123,9 +123,9 @@ class Finder:
 
     def _see(
         self, uuid: str
-    ) -> tuple[api_db.Place | None, cell_db.Row | None]:
+    ) -> tuple[standing.Place | None, cell_db.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
-        return (self._ask(cells.API, api_db.place, uuid),
+        return (self._ask(cells.API, standing.place, uuid),
                 self._row(uuid, self._home))
 
     def _row(self, uuid: str, cell: ty.Any) -> cell_db.Row | None:
@@ -143,7 +143,7 @@ class Finder:
         raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
     def _look(
-        self, uuid: str, place: api_db.Place | None,
+        self, uuid: str, place: standing.Place | None,
         cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
         if place is not None and place.build_request_id is not None:
@@ -163,7 +163,7 @@ class Finder:
         return self._in_real_cell(uuid, cell0_row, self._cell(place))
 
     def _deleted(
-        self, uuid: str, place: api_db.Place | None,
+        self, uuid: str, place: standing.Place | None,
         cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
         if cell0_row is not None and cell0_row.touched >= self._before:
@@ -217,7 +217,7 @@ class Finder:
             return Stuck(uuid, State.BUILT, traces, cell)
         return Stuck(uuid, State.NOT_BUILT, traces, cell)
 
-    def _is_old_and_ours(self, uuid: str, place: api_db.Place) -> bool:
+    def _is_old_and_ours(self, uuid: str, place: standing.Place) -> bool:
         try:
             found = objects.BuildRequest.get_by_instance_uuid(
                 self._context, uuid)
@@ -232,6 +232,6 @@ class Finder:
         return [Trace(cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 
-    def _cell(self, place: api_db.Place) -> ty.Any:
+    def _cell(self, place: standing.Place) -> ty.Any:
         return next((cell for cell in self._cells
                      if cell.id == place.cell_id), None)

@@ -126,7 +126,7 @@ class PlacementTest(recovering.RecoverTestCase):
         self.assert_buried()
 
     def test_a_server_that_cannot_be_looked_at_is_told(self):
-        self.stub_out('cell0_rebuild.move.api_db.place',
+        self.stub_out('cell0_rebuild.move.standing.place',
                       fail(db_exc.DBError()))
         code, found = recovering.recover(self.server['id'])
         self.assertEqual(1, code)

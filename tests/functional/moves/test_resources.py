@@ -194,7 +194,7 @@ class AcceleratorsTest(StallTestCase):
             recovering.recover(self.server['id'])
             raise messaging.MessageDeliveryFailure('no confirmation')
         self.useFixture(base.Interception(base.CAST, after=finish))
-        self.stub_out('cell0_rebuild.move.ec2.forget_id', ended.append)
+        self.stub_out('cell0_rebuild.conductor.ec2.forget_id', ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(ended))
         self.assert_shown_once(self.server['id'], 'ACTIVE')

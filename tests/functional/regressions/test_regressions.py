@@ -113,7 +113,7 @@ class LostServerTest(races_base.RaceTestCase):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.reburial.bury_again', after=rebuild))
         ended = []
-        self.stub_out('cell0_rebuild.move.ec2.forget_id', ended.append)
+        self.stub_out('cell0_rebuild.conductor.ec2.forget_id', ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(
             lambda: self.assertEqual(2, len(ended)))

@@ -14,6 +14,7 @@ import contextlib
 import typing as ty
 
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import fence
 
@@ -31,7 +32,7 @@ def current(
     with fence.held(context, attempt.uuid):
         if not api_db.is_current(
                 context, attempt.uuid, attempt.generation) and not (
-                    or_deleted and api_db.is_abandoned(
+                    or_deleted and standing.is_abandoned(
                         context, attempt.uuid)):
             raise attempt.stale()
         yield True
