@@ -104,8 +104,8 @@ def _write(context: ty.Any, uuid: str, message: str) -> bool:
     owner = context.session.query(
         instance.user_id, instance.project_id,
     ).filter_by(
-        uuid=uuid, deleted=0, hidden=False, task_state=None,
-    ).with_for_update().first()
+        uuid=uuid, deleted=0, task_state=None,
+    ).filter(instance.hidden.isnot(True)).with_for_update().first()
     if owner is None:
         return False
     if not context.session.query(action).filter_by(

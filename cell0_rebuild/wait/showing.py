@@ -85,9 +85,8 @@ def _set_state(
 ) -> bool:
     model = models.Instance
     return bool(context.session.query(model).filter_by(
-        uuid=uuid, deleted=0, hidden=False, host=None, launched_at=None,
-        task_state=None,
-    ).filter(model.vm_state.in_(old)).update(
+        uuid=uuid, deleted=0, host=None, launched_at=None, task_state=None,
+    ).filter(model.hidden.isnot(True), model.vm_state.in_(old)).update(
         # To its owner the server has not changed by it.
         {'vm_state': new, 'updated_at': model.updated_at},
         synchronize_session=False))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Servers that wait come back by themselves, on real processes."""
+
+import signal
+
+from tests.integration import base
+from tests.integration import identity
+from tests.integration import processes
+from tests.integration import standins
+
+CLOUD = None
+
+# One server fits.
+_SMALL = {'DEFAULT': {'reserved_host_cpus': '9',
+                      'cpu_allocation_ratio': '1.0'}}
+
+
+def setUpModule():
+    global CLOUD
+    CLOUD = base.shared_cloud()
+    CLOUD.conductors(enabled=['one'])
+    CLOUD.add_host('host', _SMALL)
+
+
+class WaitingTest(base.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.keystone = self.useFixture(identity.Keystone(self.cloud.url))
+
+    def create(self, status, **metadata):
+        """Create a server and return its ID."""
+        server = self.cloud.api.post('/servers', {'server': {
+            'name': 'server', 'flavorRef': 'small', 'metadata': metadata,
+            'imageRef': standins.IMAGE, 'networks': 'none',
+        }})['server']['id']
+        self.do.wait_for(status, server)
+        return server
+
+    def service(self, *arguments):
+        """Start the waiting service."""
+        return self.cloud.start_command('wait', *arguments, changes=[
+            {'cell0_rebuild_wait': {
+                'auth_type': 'password', 'username': 'waiting',
+                'password': 'secret', 'user_domain_name': 'Default',
+                'auth_url': f'{self.keystone.url}/v3'}}])
+
+    def first(self, servers):
+        """Return the one that was created first; Nova has whole seconds."""
+        return min(servers, key=lambda server: (
+            self.cloud.api.server(server)['created'], server))
+
+    def told(self, server):
+        """Return why a server waits."""
+        return [action['message'] for action in self.cloud.api.get(
+            f'/servers/{server}/os-instance-actions')['instanceActions']
+            if action['action'] == 'wait']
+
+    def test_nobody_types_a_thing_and_the_server_comes_back(self):
+        running = self.create('ACTIVE')
+        wish = {'cell0_rebuild_wait': '2h'}
+        silent = self.create('ERROR')
+        waiting = [self.create('ERROR', **wish) for _ in range(2)]
+        services = [self.service() for _ in range(2)]
+        processes.poll(lambda: all(map(self.told, waiting)),
+                       'that owners were told')
+        self.assertIn('No host has 1 VCPU free', self.told(waiting[0])[0])
+        self.cloud.api.delete(f'/servers/{running}')
+
+        def active():
+            return [server for server in waiting
+                    if self.cloud.api.server(server)['status'] == 'ACTIVE']
+
+        [placed] = processes.poll(active, 'that one came back', 90)
+        self.assertEqual(self.first(waiting), placed)
+        self.assertEqual('host', self.cloud.api.server(placed)[
+            'OS-EXT-SRV-ATTR:host'])
+        [left] = set(waiting) - {placed}
+        # The other service may have seen the same room, and tried it.
+        self.do.wait_for('ERROR', left, silent)
+        for process in services:
+            process.signal(signal.SIGTERM)
+            process.finish()
