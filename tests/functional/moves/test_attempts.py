@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What an attempt is told of its server, and does to one row of it."""
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import cells
+from cell0_rebuild.move import fence
+from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import stage
+from cell0_rebuild.move import standing
+from cell0_rebuild import objects as our_objects
+from tests.functional import base
+from tests.functional import races_base
+from tests.functional import recovering
+
+
+class AttemptTest(recovering.RecoverTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.context = nova_context.get_admin_context()
+        self.uuid = self.server['id']
+        [self.cell] = [
+            cell for cell in objects.CellMappingList.get_all(self.context)
+            if not cell.is_cell0() and cell.name == 'cell1']
+
+    def handed_over(self):
+        """Have a conductor die after the hand-over; return its attempt."""
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        return attempts.Attempt(
+            self.uuid, attempt_record.read(
+                our_objects.retained_mark(self.context, self.uuid)),
+            stage.Stage.HANDED_OVER,
+            row_id=cell_db.find(self.context, self.uuid, self.cell).id)
+
+    def test_what_is_gone_from_the_cell_of_an_attempt_was_deleted(self):
+        self.assertTrue(attempts.is_deleted(
+            self.context, self.handed_over(), self.cell))
+
+    def test_what_was_buried_meanwhile_was_not_deleted(self):
+        attempt = self.handed_over()
+        recovering.recover()
+        self.assertFalse(attempts.is_deleted(
+            self.context, attempt, self.cell))
+
+    def test_what_its_owner_deleted_on_its_way_was_deleted(self):
+        self.rebuild(self.server)
+        attempt = attempts.Attempt.taken(
+            objects.BuildRequest.get_by_instance_uuid(
+                self.context, self.uuid))
+        self.api.delete_server(self.uuid)
+        self.assertTrue(attempts.is_deleted(
+            self.context, attempt, self.cell))
+
+    def test_a_server_in_a_real_cell_is_not_in_cell0(self):
+        self.handed_over()
+        self.assertFalse(standing.is_in_cell0(self.context, self.uuid))
+        recovering.recover()
+        self.assertTrue(standing.is_in_cell0(self.context, self.uuid))
+
+
+class RowTest(races_base.RaceTestCase):
+    """The row of a server that a compute has."""
+
+    def setUp(self):
+        super().setUp()
+        self.context = nova_context.get_admin_context()
+        self.uuid = self.server['id']
+        self.rebuild(self.server)
+        self.active(self.server)
+        [self.cell] = [
+            cell for cell in objects.CellMappingList.get_all(self.context)
+            if not cell.is_cell0() and cell.name == 'cell1']
+        self.row = cell_db.find(self.context, self.uuid, self.cell)
+
+    def test_it_is_refused_to_remove_it(self):
+        self.assertRaises(
+            exception.ObjectActionError, cell_db.remove, self.context,
+            self.uuid, self.cell, self.row.id)
+
+    def test_it_is_not_the_row_of_another_attempt(self):
+        self.assertFalse(cell_db.remove(
+            self.context, self.uuid, self.cell, self.row.id + 1))
+
+    def test_a_delete_of_the_build_request_leaves_it(self):
+        cell_db.delete(self.context, self.uuid, self.cell)
+        self.assertFalse(cell_db.find(
+            self.context, self.uuid, self.cell).deleted)
+
+    def test_late_tags_are_no_change_that_is_to_be_saved(self):
+        cctxt = cells.targeted(self.context, self.cell)
+        instance = objects.Instance.get_by_uuid(
+            cctxt, self.uuid, expected_attrs=['system_metadata', 'tags'])
+        late_changes.apply(cctxt, instance, (), {'tags': ['late']})
+        self.assertEqual(set(), instance.obj_what_changed())
+        self.assertEqual(['late'], [tag.tag for tag in instance.tags])
+
+
+class FenceTest(races_base.RaceTestCase):
+
+    def test_a_failure_inside_lets_others_go_on(self):
+        context = nova_context.get_admin_context()
+
+        def fail():
+            with fence.held(context, self.server['id']):
+                api_db.touch(
+                    context, self.server['id'], cells.cell0(context).id)
+                raise RuntimeError
+        self.assertRaises(RuntimeError, fail)
+        self.rebuild(self.server)
+        self.active(self.server)
+
+
+class ToldTest(base.FunctionalTestCase):
+
+    def test_a_rebuild_that_no_conductor_takes_is_logged(self):
+        server = self.bury()
+        self.stub_out(
+            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+            recovering.fail)
+        self.assert_refused(409, server)
+        self.assertIn(
+            'No nova-conductor says that it rebuilds the server '
+            '(RuntimeError).', self.stdlog.logger.output)
