@@ -19,7 +19,7 @@ class Census:
     """What was found in one reading of the databases.
 
     :param waiting: also those that are held, or whose time is over.
-    :param shown: which of them are shown as BUILD.
+    :param shown: who is shown as BUILD, also if it waits no longer.
     :param held_for: why an operator holds a server, by its UUID.
     :param problems: a sentence by the UUID of a server, about a wish that
         means nothing, or why the server cannot wait.
@@ -49,6 +49,8 @@ def take(
 def _add(
     census: Census, server: buried.Buried, site: wishes.Site
 ) -> None:
+    if server.is_shown:
+        census.shown.add(server.uuid)
     wish = wishes.wish(server.metadata, server.extra_specs, site)
     if wish.problem is not None:
         census.problems[server.uuid] = wish.problem
@@ -73,7 +75,5 @@ def _add(
         nice=wish.nice, priority=decision.priority, held=decision.held,
         locked=server.locked, failures=server.failures,
         tried_at=server.tried_at))
-    if server.is_shown:
-        census.shown.add(server.uuid)
     if decision.held and decision.reason:
         census.held_for[server.uuid] = decision.reason

@@ -18,6 +18,7 @@ from nova import objects
 from oslo_config import cfg
 
 from cell0_rebuild import db_errors
+from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 
 # What the owner reads in place of why no host was found at first.
@@ -74,7 +75,9 @@ def _show_build(context: ty.Any, uuid: str) -> None:
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _show_error(context: ty.Any, uuid: str) -> None:
-    if _set_state(context, uuid, [vm_states.BUILDING], vm_states.ERROR):
+    # Nova shows a server as BUILD until it has buried it.
+    if notices.was_told(context, uuid) and _set_state(
+            context, uuid, [vm_states.BUILDING], vm_states.ERROR):
         objects.InstanceFault(
             context, instance_uuid=uuid, code=_CODE, message=_FAULT,
             details='', host=None).create()

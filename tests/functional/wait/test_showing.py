@@ -81,6 +81,19 @@ class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         self.assert_shown('ERROR')
 
+    def test_who_waits_no_longer_is_error(self):
+        self.sweeper.sweep()
+        self.flags(who='off', group=keystone.GROUP)
+        self.sweeper.sweep()
+        self.assert_shown('ERROR')
+
+    def test_who_has_not_been_told_to_wait_stays_as_nova_shows_it(self):
+        self.flags(who='off', group=keystone.GROUP)
+        databases.update('cell0', models.Instance, self.server['id'],
+                         vm_state='building')
+        self.sweeper.sweep()
+        self.assert_shown('BUILD')
+
     def test_nothing_is_written_while_nothing_changes(self):
         self.sweeper.sweep()
         counts = self.useFixture(counting.CountingFixture())
