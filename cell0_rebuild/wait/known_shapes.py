@@ -13,12 +13,9 @@ import datetime
 import time
 import typing as ty
 
-from nova import exception
-
 from cell0_rebuild.wait import likeness
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import why
 
 # A port, a device profile or an aggregate may have changed by then.
@@ -109,13 +106,10 @@ class KnownShapes:
         return self._known[like].found
 
     def _find(self, uuid: str) -> Shape | reasons.Reason:
-        instance, spec = why.read(self._context, uuid)
-        try:
-            complete = shapes.complete(self._context, instance, spec)
-            return Shape(queries.canonical(shapes.query(
-                self._context, complete)), _group(complete))
-        except exception.NovaException as error:
-            return reasons.refused(error)
+        found = why.asked(self._context, uuid)
+        if isinstance(found, reasons.Reason):
+            return found
+        return Shape(queries.canonical(found.query), _group(found.spec))
 
 
 def _group(spec: ty.Any) -> str | None:

@@ -9,7 +9,6 @@ import dataclasses
 import datetime
 import typing as ty
 
-from nova import exception
 from oslo_utils import timeutils
 
 from cell0_rebuild.wait import census
@@ -21,7 +20,6 @@ from cell0_rebuild.wait import order
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import why
@@ -152,10 +150,7 @@ class _Asked:
         return self._reasons[query.text]
 
     def _built(self, uuid: str) -> _Query:
-        instance, spec = why.read(self._context, uuid)
-        try:
-            return _Query(queries.canonical(shapes.query(
-                self._context,
-                shapes.complete(self._context, instance, spec))))
-        except exception.NovaException as error:
-            return _Query(problem=reasons.refused(error))
+        found = why.asked(self._context, uuid)
+        if isinstance(found, reasons.Reason):
+            return _Query(problem=found)
+        return _Query(queries.canonical(found.query))

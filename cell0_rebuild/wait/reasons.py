@@ -10,7 +10,15 @@ from __future__ import annotations
 import dataclasses
 import enum
 
+from neutronclient.common import exceptions as neutron_exc
 from nova import exception
+from oslo_log import log as logging
+
+from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import outages
+
+LOG = logging.getLogger(__name__)
 
 
 class Code(enum.Enum):
@@ -44,16 +52,34 @@ class Reason:
         return self.text or _USUAL[self.code]
 
 
-def refused(error: exception.NovaException) -> Reason:
-    """Return why Nova cannot tell what a server asks for.
+def refused(error: Exception, uuid: str) -> Reason:
+    """Return why it cannot be told what a server asks for.
 
-    :param error: of :mod:`shapes`.
+    :param error: of Nova, or of a service that it asks.
+    :raises Exception: the error itself, if it is no problem of this server: a
+        database or Placement is away.
     """
+    if isinstance(error, outages.ALL):
+        raise error
     if isinstance(error, exception.NoValidHost):
         # Its own text names the host.
         return Reason(
             Code.BLOCKED, 'The host that was asked for is not there.')
-    return Reason(Code.BLOCKED, error.format_message())
+    if isinstance(error, exception.NovaException):
+        return Reason(Code.BLOCKED, error.format_message())
+    db_errors.without_values(error)
+    LOG.warning('It cannot be told what the server asks for: %s',
+                exceptions.text(error), instance_uuid=uuid)
+    return Reason(Code.BLOCKED, _safe_text(error))
+
+
+def _safe_text(error: Exception) -> str:
+    """Return what the owner may read: the error itself is for operators."""
+    if (isinstance(error, neutron_exc.NeutronClientException)
+            and 400 <= error.status_code < 500):
+        return ('A network or a port that the server asks for is gone, or '
+                'Neutron refuses it.')
+    return 'It cannot be told now what the server asks for.'
 
 
 _USUAL = {

@@ -35,6 +35,18 @@ class NotBuried(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Asked:
+    """What a server asks for.
+
+    :param query: for Placement.
+    :param spec: the RequestSpec that it is made of.
+    """
+
+    query: str
+    spec: ty.Any
+
+
+@dataclasses.dataclass(frozen=True)
 class Short:
     """What no host with room for the rest can meet.
 
@@ -93,10 +105,9 @@ def explain(context: ty.Any, uuid: str) -> Explanation:
     instance, spec = read(context, uuid)
     notes = list(_notes(spec))
     try:
-        spec = shapes.complete(context, instance, spec)
-        query = shapes.query(context, spec)
-    except exception.NovaException as error:
-        return Explanation(uuid, [], reasons.refused(error), notes=notes)
+        query = _asked(context, instance, spec).query
+    except Exception as error:
+        return Explanation(uuid, [], reasons.refused(error, uuid), notes=notes)
     asked = queries.demands(query)
     found = probes.room(context, query)
     if found.problem:
@@ -143,6 +154,27 @@ def capacity(short: list[Short]) -> reasons.Reason:
     text = '; '.join(map(str, short))
     return reasons.Reason(
         reasons.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
+
+
+def asked(context: ty.Any, uuid: str) -> Asked | reasons.Reason:
+    """Return what a server asks for, or why that cannot be told.
+
+    What is wrong with one server is in the way of no other.
+
+    :param context: an administrator's.
+    :raises NotBuried: if it has not been buried.
+    """
+    try:
+        return _asked(context, *read(context, uuid))
+    except NotBuried:
+        raise
+    except Exception as error:
+        return reasons.refused(error, uuid)
+
+
+def _asked(context: ty.Any, instance: ty.Any, spec: ty.Any) -> Asked:
+    complete = shapes.complete(context, instance, spec)
+    return Asked(shapes.query(context, complete), complete)
 
 
 def read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import ddt
+from neutronclient.common import exceptions as neutron_exc
 from nova import exception
+from oslo_db import exception as db_exc
+from oslo_utils.fixture import uuidsentinel
 import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import reasons
+
+UUID = uuidsentinel.server
 
 
 @ddt.ddt
@@ -36,11 +42,27 @@ class ReasonsTest(testtools.TestCase):
 
     def test_a_host_that_is_gone_is_not_named(self):
         reason = reasons.refused(exception.NoValidHost(
-            reason='No such host - host: secret node: secret '))
+            reason='No such host - host: secret node: secret '), UUID)
         self.assertEqual(reasons.Code.BLOCKED, reason.code)
         self.assertNotIn('secret', str(reason))
 
     def test_what_else_nova_says_is_told(self):
         self.assertIn('hosts available for tenant', str(reasons.refused(
             exception.RequestFilterFailed(
-                reason='No hosts available for tenant'))))
+                reason='No hosts available for tenant'), UUID)))
+
+    @ddt.data(
+        neutron_exc.NetworkNotFoundClient(message='secret'),
+        neutron_exc.ConnectionFailed(reason='secret'),
+        ValueError('secret'))
+    def test_what_others_say_is_not_told(self, error):
+        reason = reasons.refused(error, UUID)
+        self.assertEqual(reasons.Code.BLOCKED, reason.code)
+        self.assertNotIn('secret', str(reason))
+
+    @ddt.data(
+        exceptions.NoPlacement(), db_exc.DBConnectionError(),
+        db_exc.CantStartEngineError())
+    def test_an_outage_is_the_problem_of_no_server(self, error):
+        self.assertIs(error, self.assertRaises(
+            type(error), reasons.refused, error, UUID))
