@@ -29,6 +29,10 @@ _OTHER_SCOPES = (
     'project_name', 'project_domain_id', 'project_domain_name', 'domain_id',
     'domain_name', 'system_scope', 'trust_id')
 
+# What an API, or what stands before it, answers when it can do nothing for
+# anybody. 406 is that of a nova-api without the package.
+_AWAY = (406, 429, 502, 503, 504)
+
 # What nova-api says of a server that somebody else has changed meanwhile.
 _RACES = ('while it is in', 'by another request at the same time')
 
@@ -42,6 +46,8 @@ class Outcome(enum.Enum):
     OVER_QUOTA = 'over quota'
     GONE = 'gone'
     NO_ROLE = 'no role'
+    NO_ENDPOINT = 'no endpoint'
+    FAILED = 'failed'
     AWAY = 'away'
     BAD_CREDENTIALS = 'bad credentials'
 
@@ -140,6 +146,8 @@ class Rebuilds:
 def _failed(error: Exception) -> Answer:
     if isinstance(error, ks_exc.Forbidden):
         return Answer(Outcome.NO_ROLE, str(error))
+    if isinstance(error, ks_exc.EndpointNotFound):
+        return Answer(Outcome.NO_ENDPOINT, str(error))
     return Answer(Outcome.AWAY, str(error))
 
 
@@ -157,8 +165,7 @@ def _outcome(answer: ty.Any) -> Outcome:
         return Outcome.BUSY
     if code in (400, 409):
         return Outcome.BLOCKED
-    # Also 406: a nova-api without the package.
-    return Outcome.AWAY
+    return Outcome.AWAY if code in _AWAY else Outcome.FAILED
 
 
 def _text(answer: ty.Any) -> str:

@@ -26,6 +26,7 @@ from cell0_rebuild.wait import limit
 from cell0_rebuild.wait import looks
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
+from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import rests
@@ -115,6 +116,7 @@ class Sweeper:
         self._looks = looks.Looks(context)
         self._rests = rests.Rests()
         self._traffic = traffic.Traffic(context)
+        self._failures = outages.Failures()
 
     def sweep(self) -> Swept:
         """Look at all servers that wait, and ask for the rebuild of some.
@@ -244,13 +246,25 @@ class Sweeper:
             self._traffic.sent(server, shape, now)
             self._rests.end(server.uuid)
             self._rests.end(server.project_id)
+        reason = self._rest(server, answer, section, now)
+        if self._failures.hear(answer.outcome is _Outcome.FAILED):
+            raise exceptions.NoApi(answer.text)
+        return reason
+
+    def _rest(
+        self, server: records.Waiting, answer: rebuilds.Answer,
+        section: ty.Any, now: datetime.datetime,
+    ) -> reasons.Reason | None:
+        """Let a server or its project rest if it was refused.
+
+        :returns: why it was.
+        """
         refused = _REFUSED.get(answer.outcome)
         if refused is None:
             return None
         code, whole_project = refused
-        reason = reasons.Reason(code, answer.text)
-        if answer.outcome is _Outcome.NO_ROLE:
-            reason = _NO_ROLE
+        reason = _USUAL.get(
+            answer.outcome, reasons.Reason(code, answer.text))
         self._rests.begin(
             server.project_id if whole_project else server.uuid, reason, now,
             section.backoff, section.backoff_max)
@@ -268,9 +282,15 @@ def _to_show(
             if server.asked and server.deadline > now}
 
 
-_NO_ROLE = reasons.Reason(
-    reasons.Code.BLOCKED,
-    'The waiting service has no role in the project of the server.')
+# The answers themselves are for operators.
+_USUAL = {
+    _Outcome.NO_ROLE: reasons.Reason(
+        reasons.Code.BLOCKED,
+        'The waiting service has no role in the project of the server.'),
+    _Outcome.NO_ENDPOINT: reasons.Reason(
+        reasons.Code.BLOCKED,
+        'The project of the server has no endpoint of the compute API.'),
+}
 
 # The code of the reason, and whether all servers of the project rest.
 _REFUSED = {
@@ -278,4 +298,6 @@ _REFUSED = {
     _Outcome.BLOCKED: (reasons.Code.BLOCKED, False),
     _Outcome.OVER_QUOTA: (reasons.Code.QUOTA, True),
     _Outcome.NO_ROLE: (reasons.Code.BLOCKED, True),
+    _Outcome.NO_ENDPOINT: (reasons.Code.BLOCKED, True),
+    _Outcome.FAILED: (reasons.Code.BLOCKED, False),
 }

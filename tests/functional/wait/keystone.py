@@ -25,6 +25,7 @@ class KeystoneFixture(fixtures.Fixture):
 
     :ivar down: whether it answers 503.
     :ivar password: of the service user.
+    :ivar without_endpoint: projects whose catalog has no nova-api.
     :ivar projects: in which the user has a role; None means in all.
     :ivar refused: how many tokens it did not give.
     :ivar tokens: the projects of the tokens that it gave.
@@ -42,6 +43,7 @@ class KeystoneFixture(fixtures.Fixture):
         self.refused = 0
         self.password = PASSWORD
         self.projects = None
+        self.without_endpoint = set()
         self.tokens, self.requests, self.answers = [], [], []
 
     def _setUp(self):
@@ -110,9 +112,11 @@ class KeystoneFixture(fixtures.Fixture):
                     'id': project, 'name': project,
                     'domain': {'id': 'default', 'name': 'Default'}},
                     'roles': [{'id': 'member', 'name': 'member'}],
-                    'catalog': self._catalog()} if project else {})}})
+                    'catalog': self._catalog(project)} if project else {})}})
 
-    def _catalog(self):
+    def _catalog(self, project):
+        if project in self.without_endpoint:
+            return []
         return [{'type': 'compute', 'name': 'nova', 'id': 'nova',
                  'endpoints': [{
                      'interface': interface, 'id': interface,

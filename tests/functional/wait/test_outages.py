@@ -6,10 +6,12 @@ import fixtures
 from neutronclient.common import exceptions as neutron_exc
 from nova import context as nova_context
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import why
 from tests.functional import base
 from tests.functional.wait import commands
+from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 
 
@@ -49,3 +51,49 @@ class GoneNetworkTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         found = why.explain(nova_context.get_admin_context(), self.bad['id'])
         self.assertEqual(reasons.Code.BLOCKED, found.reason.code)
         self.assertIn('is gone', str(found.reason))
+
+
+class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+    """nova-api fails with 500."""
+
+    def wait_in_order(self, count):
+        """Have servers wait for room that is there then."""
+        self.fill()
+        servers = self.in_order(
+            [self.wait_for_room() for _ in range(count)])
+        self.make_room(5)
+        return servers
+
+    def fail(self, times):
+        """Have the next requests fail."""
+        self.keystone.answers += [
+            keystone.refusal(500, 'Unexpected.') for _ in range(times)]
+
+    def test_who_fails_rests_and_the_next_is_rebuilt(self):
+        bad, good = self.wait_in_order(2)
+        self.fail(1)
+        swept = self.sweeper.sweep()
+        self.assertEqual([bad['id'], good['id']], self.asked())
+        self.assertEqual({bad['id']: 'blocked'}, self.codes(swept))
+        self.active(good)
+        self.sweeper.sweep()
+        self.assertEqual(2, len(self.asked()))
+
+    def test_three_in_a_row_are_an_outage(self):
+        servers = self.wait_in_order(4)
+        self.fail(3)
+        error = self.assertRaises(exceptions.NoApi, self.sweeper.sweep)
+        self.assertEqual('Unexpected.', str(error))
+        self.assertEqual(
+            [server['id'] for server in servers[:3]], self.asked())
+        self.sweeper.sweep()
+        self.active(servers[3])
+
+    def test_a_project_without_nova_api_rests_as_a_whole(self):
+        servers = self.wait_in_order(2)
+        self.keystone.without_endpoint = {servers[0]['tenant_id']}
+        swept = self.sweeper.sweep()
+        self.assertEqual(1, len(swept.answers))
+        self.assertEqual({server['id']: 'blocked' for server in servers},
+                         self.codes(swept))
+        self.assertIn('no endpoint', self.told(servers[0])[0])

@@ -88,10 +88,19 @@ class RebuildsTestCase(base.FunctionalTestCase):
         self.assertIn('Policy', self.assert_outcome(Outcome.NO_ROLE))
 
     def test_services_that_do_not_answer_are_away(self):
-        self.assert_outcome(Outcome.AWAY, webob.Response(status=503))
+        for status in (429, 502, 503, 504):
+            self.assert_outcome(Outcome.AWAY, webob.Response(status=status))
         self.keystone.down = True
         self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
         self.assert_outcome(Outcome.AWAY)
+
+    def test_a_request_that_fails_is_told_from_an_outage(self):
+        self.assertIn('Unexpected', self.assert_outcome(
+            Outcome.FAILED, keystone.refusal(500, 'Unexpected')))
+
+    def test_a_project_without_nova_api_is_told_from_an_outage(self):
+        self.keystone.without_endpoint = {self.server['tenant_id']}
+        self.assert_outcome(Outcome.NO_ENDPOINT)
 
     def test_an_answer_of_something_else_raises_nothing(self):
         self.assertEqual('409 Conflict', self.assert_outcome(
