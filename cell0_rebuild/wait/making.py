@@ -46,15 +46,23 @@ class _ShowsNothing:
         pass
 
 
+def check() -> None:
+    """Check the options of this process, which may be read again.
+
+    :raises WrongOptions: if a value cannot be.
+    """
+    problems = [*options.problems(cfg.CONF), *showing.problems(cfg.CONF)]
+    if problems:
+        raise rebuilds.WrongOptions('; '.join(problems))
+
+
 def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
     :param dry_run: it asks for nothing and writes nothing.
     :raises WrongOptions: if a value cannot be, or it cannot get tokens.
     """
-    problems = [*options.problems(cfg.CONF), *showing.problems(cfg.CONF)]
-    if problems:
-        raise rebuilds.WrongOptions('; '.join(problems))
+    check()
     context = nova_context.get_admin_context()
     in_cell0 = cells.targeted(context, cells.cell0(context))
     if dry_run:

@@ -19,6 +19,7 @@ import tenacity
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import leader
+from cell0_rebuild.wait import making
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import sweep
@@ -72,8 +73,10 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             self._thread.join()
 
     def reset(self) -> None:
-        """Use the options that were read again."""
-        self._sweeper = None
+        """Use the options that were read again.
+
+        A sweep reads them each time, and what was learned stays.
+        """
         self._said.clear()
 
     def _run(self) -> None:
@@ -99,6 +102,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._serve_metrics()
         if not lead.leads():
             return _STANDBY
+        making.check()
         sweeper = self._sweeper
         if sweeper is None:
             sweeper = self._sweeper = self._make()

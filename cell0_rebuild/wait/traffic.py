@@ -9,6 +9,7 @@ import datetime
 import typing as ty
 
 from cell0_rebuild.wait import broken_hosts
+from cell0_rebuild.wait import builds
 from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
@@ -17,6 +18,9 @@ from cell0_rebuild.wait import whereabouts
 
 # Who is on its way for longer waits for an operator: its conductor has died.
 _LOST = datetime.timedelta(hours=1)
+
+# Of two builds that failed in a row, the first may have been so long ago.
+_HISTORY = datetime.timedelta(hours=2)
 
 _State = whereabouts.State
 
@@ -40,7 +44,10 @@ class _Sent:
 
 
 class Traffic:
-    """Knows who is on its way; a new one takes nobody to be."""
+    """Knows who is on its way.
+
+    What others have sent, or an earlier process, is read from the cells.
+    """
 
     def __init__(self, context: ty.Any) -> None:
         """:param context: an administrator's."""
@@ -49,6 +56,9 @@ class Traffic:
         self._start = pacing.SlowStart()
         self._minute = pacing.PerMinute()
         self._hosts = broken_hosts.BrokenHosts()
+        self._noted: dict[str, datetime.datetime] = {}
+        self._others = 0
+        self._learned_at: datetime.datetime | None = None
 
     @property
     def stopped(self) -> bool:
@@ -75,6 +85,7 @@ class Traffic:
                     state, now - sent.server.created_at
                     if state is _State.LANDED else None)
                 self._note(sent.shape, state, section, now)
+                self._note_build(uuid, state, now)
             if uuid in ended or sent.at + _LOST <= now:
                 del self._sent[uuid]
         return ended
@@ -89,7 +100,8 @@ class Traffic:
 
         :param section: the options.
         """
-        if len(self._sent) >= self._hosts.allowed(now):
+        self._learn(now)
+        if len(self._sent) + self._others >= self._hosts.allowed(now):
             return reasons.Reason(
                 reasons.Code.BROKEN_HOSTS if self._hosts.stopped
                 else reasons.Code.ORDER)
@@ -110,15 +122,39 @@ class Traffic:
         """Forget how fast servers of other shapes may be sent."""
         self._start.keep(shapes)
 
+    def _learn(self, now: datetime.datetime) -> None:
+        """Note the builds of servers that others have sent, once a sweep."""
+        if self._learned_at == now:
+            return
+        self._learned_at = now
+        found = [build for build in builds.since(self._context, now - _HISTORY)
+                 if build.uuid not in self._sent]
+        self._others = sum(
+            build.state is _State.ON_ITS_WAY and build.at + _LOST > now
+            for build in found)
+        for build in found:
+            self._note_build(build.uuid, build.state, build.at)
+        self._noted = {uuid: at for uuid, at in self._noted.items()
+                       if at >= now - _HISTORY}
+
     def _note(
         self, shape: known_shapes.Shape, state: whereabouts.State,
         section: ty.Any, now: datetime.datetime,
     ) -> None:
         if state is _State.LANDED:
             self._start.landed(shape, section.at_once)
-            self._hosts.landed(now)
+        elif state in (_State.FAILED_ON_HOST, _State.BURIED):
+            self._start.refused(shape)
+
+    def _note_build(
+        self, uuid: str, state: whereabouts.State, at: datetime.datetime
+    ) -> None:
+        if uuid in self._noted:
+            return
+        if state is _State.LANDED:
+            self._hosts.landed(at)
         elif state is _State.FAILED_ON_HOST:
-            self._start.refused(shape)
-            self._hosts.failed(now)
-        elif state is _State.BURIED:
-            self._start.refused(shape)
+            self._hosts.failed(at)
+        else:
+            return
+        self._noted[uuid] = at

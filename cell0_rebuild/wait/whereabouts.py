@@ -44,10 +44,14 @@ def of(context: ty.Any, uuid: str) -> State:
             expected_attrs=[])
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return State.GONE
-    return _in_cell(instance)
+    return in_cell(instance)
 
 
-def _in_cell(instance: ty.Any) -> State:
+def in_cell(instance: ty.Any) -> State:
+    """Tell where a server is that is in another cell than cell0.
+
+    :param instance: with ``launched_at`` and ``vm_state``.
+    """
     if instance.launched_at is not None:
         return State.LANDED
     if instance.vm_state == vm_states.BUILDING:

@@ -3,6 +3,7 @@
 """A broken host looks empty, and does not get all servers that wait."""
 
 import datetime
+import threading
 from unittest import mock
 
 from nova import exception
@@ -44,6 +45,41 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertIn(len(self.asked()), range(2, 4))
         self.assertEqual(
             {'broken-hosts'}, set(self.codes(self.swept).values()))
+
+    def test_a_line_of_cron_spends_no_more(self):
+        with host_is_broken():
+            for _ in range(3):
+                self.sweeper = self.a_sweeper()
+                self.sweep_for(5)
+        self.assertIn(len(self.asked()), range(2, 4))
+        self.assertEqual(
+            {'broken-hosts'}, set(self.codes(self.swept).values()))
+
+    def test_two_services_spend_no_more_than_one(self):
+        sweepers = [self.sweeper, self.a_sweeper()]
+        with host_is_broken():
+            for _ in range(3):
+                for self.sweeper in sweepers:
+                    self.sweep_for(1)
+        self.assertIn(len(self.asked()), range(2, 4))
+
+    def test_who_another_service_has_sent_is_on_its_way(self):
+        building, goes_on = [], threading.Event()
+        self.addCleanup(goes_on.set)
+
+        def hangs(*args, **kwargs):
+            building.append(args)
+            goes_on.wait(60)
+        self.stub_out('nova.virt.fake.FakeDriver.spawn', hangs)
+        for sent in (1, 2, 2):
+            self.a_sweeper().sweep()
+            self.assertEqual(sent, len(self.asked()))
+            self._wait_for_assert(
+                lambda sent=sent: self.assertEqual(sent, len(building)))
+        goes_on.set()
+        for server in self.servers:
+            if server['id'] in self.asked():
+                self.active(server)
 
     def test_it_goes_on_when_one_lands(self):
         with host_is_broken():
