@@ -98,7 +98,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             with hooks.of_rebuild(attempt.uuid):
                 builder._bury_again(context, error, request_spec)
         else:
-            builder._try_to_bury(context, None)
+            builder._try_to_bury(context)
 
     def _of(self, attempt: attempts.Attempt) -> Builder:
         builder = copy.copy(self)
@@ -278,14 +278,20 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             instance = objects.Instance.get_by_uuid(
                 cctxt, self._attempt.uuid, expected_attrs=[])
             self._create_instance_action_for_cell0(cctxt, instance, exc)
-            self._set_vm_state_and_notify(
-                cctxt, instance.uuid, 'build_instances',
-                # A site may have another state than ERROR for it.
-                {'vm_state': instance.vm_state, 'task_state': None}, exc,
-                request_spec)
+
+        def notify(cctxt: ty.Any) -> None:
+            # Its owner may delete it just then.
+            with contextlib.suppress(exception.InstanceNotFound):
+                instance = objects.Instance.get_by_uuid(
+                    cctxt, self._attempt.uuid, expected_attrs=[])
+                self._set_vm_state_and_notify(
+                    cctxt, instance.uuid, 'build_instances',
+                    # A site may have another state than ERROR for it.
+                    {'vm_state': instance.vm_state, 'task_state': None}, exc,
+                    request_spec)
 
         try:
-            buried = self._try_to_bury(context, record)
+            buried = self._try_to_bury(context, record, notify)
         except exception.ObjectActionError as error:
             # The message that could not be sent has arrived.
             LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
@@ -306,11 +312,13 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         stop=tenacity.stop_after_attempt(5),
         wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
     def _try_to_bury(
-        self, context: ty.Any, record: ty.Callable[[ty.Any], None] | None
+        self, context: ty.Any,
+        record: ty.Callable[[ty.Any], None] | None = None,
+        notify: ty.Callable[[ty.Any], None] | None = None,
     ) -> bool:
         return reburial.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),
-            record)
+            record, notify=notify)
 
     def _cell_of_host(self, context: ty.Any) -> ty.Any:
         """Return the cell in which Nova may have created the server."""

@@ -55,6 +55,7 @@ class Attempt:
     :param in_cell: the row in the real cell has that, too.
     :param row_id: the row that Nova has created in the real cell.
     :param recorded: its failure is in the history of the row in cell0.
+    :param notified: and it was told to those who listen.
     """
 
     uuid: str
@@ -67,6 +68,7 @@ class Attempt:
     in_cell: bool = False
     row_id: int | None = None
     recorded: bool = False
+    notified: bool = False
 
     @classmethod
     def taken(cls, build_request: ty.Any) -> Attempt:

@@ -15,6 +15,7 @@ import typing as ty
 
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
@@ -49,6 +50,7 @@ def bury_again(
     context: ty.Any, attempt: attempts.Attempt, cell: ty.Any = None,
     record: ty.Callable[[ty.Any], None] | None = None,
     before: datetime.datetime | None = None,
+    notify: ty.Callable[[ty.Any], None] | None = None,
 ) -> bool:
     """Take a server back to cell0, from wherever the attempt brought it.
 
@@ -58,6 +60,8 @@ def bury_again(
     :param record: is called with a context targeted at cell0 to record the
         failure; after it the server shows ERROR there. Without it nothing
         tells afterwards that there was an attempt.
+    :param notify: is called likewise after it, when nobody waits for what it
+        may have to wait for.
     :param before: a server that was handed over is buried only if nobody has
         worked on it since.
     :returns: False if it was not buried: the owner deleted the server
@@ -70,12 +74,13 @@ def bury_again(
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
     seen = _prepare(context, cctxt, attempt, cell, record)
+    if notify is not None and attempt.recorded and not attempt.notified:
+        notify(cctxt)
+        attempt.notified = True
     if attempt.handed_over:
-        buried = attempt.stage is stages.Stage.OUT_OF_CELL or _leave_cell(
-            context, cctxt, attempt, cell, home, before)
-        if buried:
-            cell0_db.show(cctxt, attempt.uuid)
-        return buried
+        return (attempt.stage is stages.Stage.OUT_OF_CELL or _leave_cell(
+            context, cctxt, attempt, cell, home, before)) and _show(
+                context, cctxt, attempt)
 
     def keep(instance: ty.Any) -> None:
         cell0_db.show(cctxt, attempt.uuid)
@@ -86,17 +91,32 @@ def bury_again(
         cell.id if cell else None,
         **(attempts.as_before(attempt.mark) if record is None else {})))
     if cell is not None:
-        _remove_row(context, attempt.uuid, cell)
+        _remove_row(context, attempt, cell)
     if not buried:
         attempts.clear(context, attempt.uuid)
     return buried
 
 
-def _remove_row(context: ty.Any, uuid: str, cell: ty.Any) -> None:
-    with standing.at_rest(context, uuid) as is_at_rest:
-        # Else the row may be one that a later attempt has created.
+def _show(
+    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt
+) -> bool:
+    """Show the row in cell0, unless a later attempt has hidden it."""
+    with fence.held(context, attempt.uuid):
+        is_ours = standing.is_in_cell0(context, attempt.uuid)
+        if is_ours:
+            cell0_db.show(cctxt, attempt.uuid)
+    return is_ours
+
+
+def _remove_row(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> None:
+    with standing.at_rest(context, attempt.uuid) as is_at_rest:
         if is_at_rest:
-            cell_db.remove(context, uuid, cell)
+            cell_db.remove(context, attempt.uuid, cell)
+        elif attempt.row_id is not None:
+            # A later attempt may have created another.
+            attempts.remove_row(context, attempt, cell, attempt.row_id)
 
 
 def _prepare(
@@ -111,10 +131,22 @@ def _prepare(
         _keep_written(context, attempt)
     with fence.held(context, attempt.uuid):
         if _is_ours(context, attempt, cell):
+            _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)
             if record is not None:
                 _record(cctxt, attempt, record)
     return seen
+
+
+def _know_row(
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+) -> None:
+    if cell is None or attempt.row_id is not None:
+        return
+    # One that is not known can be removed only while the server is at rest.
+    with contextlib.suppress(db_exc.DBError):
+        row = cell_db.find(context, attempt.uuid, cell)
+        attempt.row_id = None if row is None else row.id
 
 
 def _keep_changes(
@@ -136,10 +168,18 @@ def _keep_changes(
 def _is_ours(
     context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
 ) -> bool:
+    """Tell whether nobody else has moved the server.
+
+    :raises ObjectActionError: if a compute has it by now.
+    """
     if attempt.stage.is_mapped_back:
         return standing.is_in_cell0(context, attempt.uuid)
     if attempt.handed_over:
-        return attempts.is_in(context, attempt, cell)
+        is_in = attempts.is_in(context, attempt, cell)
+        row = cell_db.find(context, attempt.uuid, cell) if is_in else None
+        if row is not None and row.is_on_host:
+            raise cell_db.on_host()
+        return is_in
     return bool(api_db.is_current(context, attempt.uuid, attempt.generation))
 
 

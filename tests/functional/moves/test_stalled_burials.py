@@ -6,13 +6,17 @@ Meanwhile an operator takes it for dead and buries the server, and its owner
 has it rebuilt. Whoever stalled changes nothing of the later attempt.
 """
 
+import contextlib
 import threading
 
+from nova import rpc
+from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import fence
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -111,3 +115,80 @@ class StalledBurialTest(races_base.RaceTestCase):
         self.assertEqual([], [
             row for row in (self.seen or {'cell0': {'instances': []}})[
                 'cell0']['instances'] if not row['hidden']])
+
+    @releases.needs('write_lock')
+    def test_it_shows_no_row_that_was_hidden_since_it_left_its_cell(self):
+        self.fail_to_send()
+        stall = self.stall(cell0_db.show, before=self.pause)
+        self.rebuild(self.server)
+        self.assert_live(stall)
+        self.assertEqual([], [
+            row for row in (self.seen or {'cell0': {'instances': []}})[
+                'cell0']['instances'] if not row['hidden']])
+
+
+class InterruptedBurialTest(races_base.RaceTestCase):
+    """A burial whose last step fails, and is tried again later."""
+
+    NUMBER_OF_CELLS = 2
+
+    def setUp(self):
+        super().setUp()
+        self._start_compute('host2', cell_name='cell2')
+        self.disable('host2')
+        self.useFixture(base.Interception(
+            recovering.TAGS, before=recovering.fail))
+
+    def disable(self, host, status='disabled'):
+        self.api.put_service(
+            self.computes[host].service_ref.uuid, {'status': status})
+
+    @releases.needs('write_lock')
+    def test_its_row_goes_though_the_server_is_in_another_cell_by_then(self):
+        remove, lost = cell_db.remove, []
+
+        def lose(*args):
+            if lost:
+                return remove(*args)
+            self.disable('host1')
+            self.disable('host2', 'enabled')
+            lost.append(threading.Thread(target=self.ask_until_accepted))
+            lost[0].start()
+            raise db_exc.DBConnectionError(Exception('down'))
+        self.stub_out('cell0_rebuild.move.cell_db.remove', lose)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertTrue(lost))
+        lost[0].join(_PATIENCE)
+        self.active(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['cell1']['instances']))
+        self.assertEqual('cell2', databases.cell_of(self.server['id']))
+
+    def ask_until_accepted(self):
+        with self.microversion_is(base.ADDED):
+            self._wait_for_assert(lambda: self.assertEqual(
+                202, self.api.api_request(
+                    f'/servers/{self.server["id"]}/action', method='POST',
+                    body='{"rebuild": {}}').status_code))
+
+    def test_nobody_waits_while_it_notifies(self):
+        depth, seen = [], []
+
+        @contextlib.contextmanager
+        def held(*args):
+            with lock(*args):
+                depth.append(args)
+                try:
+                    yield
+                finally:
+                    depth.pop()
+
+        def get_notifier(*args, **kwargs):
+            seen.append(len(depth))
+            return notifier(*args, **kwargs)
+        lock, notifier = fence.held, rpc.get_notifier
+        self.stub_out('cell0_rebuild.move.fence.held', held)
+        self.stub_out('nova.rpc.get_notifier', get_notifier)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertTrue(seen))
+        self.assertEqual({0}, set(seen))
