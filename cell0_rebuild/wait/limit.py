@@ -6,25 +6,30 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import datetime
 
 from cell0_rebuild.wait import waiting as records
 
 
 def within(
-    waiting: collections.abc.Iterable[records.Waiting], most: int
+    waiting: collections.abc.Iterable[records.Waiting], most: int,
+    now: datetime.datetime,
 ) -> list[records.Waiting]:
     """Return the servers that wait; the others do not.
 
     The oldest of a project do, whatever their owner or an operator wishes: so
-    nobody who waits is pushed out.
+    nobody who waits is pushed out. Those whose time is over are all returned,
+    and take nobody's place.
 
     :param most: how many of a project; 0 is no limit.
+    :param now: UTC, without a time zone.
     """
     count: collections.Counter[str] = collections.Counter()
     found = []
     for server in sorted(
             waiting, key=lambda server: (server.created_at, server.uuid)):
-        count[server.project_id] += 1
-        if not most or count[server.project_id] <= most:
+        count[server.project_id] += server.deadline > now
+        if (not most or server.deadline <= now
+                or count[server.project_id] <= most):
             found.append(server)
     return found

@@ -63,7 +63,8 @@ def rows(
     section = conf[options.GROUP.name]
     found = census.take(context, options.site(conf))
     now = timeutils.utcnow()
-    waiting = limit.within(found.waiting, section.max_waiting_per_project)
+    waiting = limit.within(
+        found.waiting, section.max_waiting_per_project, now)
     numbered = [
         (position, server) for position, server in _numbered(
             _ordered(context, section, waiting), now)

@@ -62,7 +62,8 @@ How long a server waits at most. Who asks for more waits as long as this.
         mutable=True,
         help="""
 How many servers of a project wait at most, the oldest first. The others do not
-wait until one of these no longer does. 0 is no limit.
+wait until one of these no longer does, for example because its time is over. 0
+is no limit.
 """),
     cfg.StrOpt(
         'show',

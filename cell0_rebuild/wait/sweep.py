@@ -130,7 +130,7 @@ class Sweeper:
         found = census.take(self._context, options.site(self._conf))
         swept.problems = found.problems
         waiting = {server.uuid: server for server in limit.within(
-            found.waiting, section.max_waiting_per_project)}
+            found.waiting, section.max_waiting_per_project, now)}
         swept.oldest_seconds = max((
             (now - server.created_at).total_seconds()
             for server in waiting.values()), default=0.0)

@@ -17,16 +17,35 @@ class LimitTest(testtools.TestCase):
             samples.server(1, age=2), samples.server(2, age=1, priority=9),
             samples.server(3, 'b'))
         self.assertCountEqual(
-            [old, other], limit.within([young, other, old], 1))
+            [old, other], limit.within([young, other, old], 1, samples.NOON))
 
     @hypothesis.given(samples.servers())
     def test_zero_is_no_limit(self, servers):
-        self.assertCountEqual(servers, limit.within(servers, 0))
+        self.assertCountEqual(servers, limit.within(servers, 0, samples.NOON))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_as_many_of_a_project_wait_as_may(self, servers, most):
-        there = collections.Counter(one.project_id for one in servers)
+        there = collections.Counter(
+            one.project_id for one in servers if not expired(one))
         self.assertEqual(
             {project: min(number, most) for project, number in there.items()},
             collections.Counter(
-                one.project_id for one in limit.within(servers, most)))
+                one.project_id
+                for one in limit.within(servers, most, samples.NOON)
+                if not expired(one)))
+
+    @hypothesis.given(samples.servers(), st.integers(1, 5))
+    def test_who_is_expired_is_told_so_and_takes_no_place(
+            self, servers, most):
+        found = limit.within(servers, most, samples.NOON)
+        late = [one for one in servers if expired(one)]
+        self.assertCountEqual(late, [one for one in found if expired(one)])
+        self.assertCountEqual(
+            [one for one in found if not expired(one)],
+            limit.within([one for one in servers if not expired(one)], most,
+                         samples.NOON))
+
+
+def expired(server):
+    """Tell whether the time of a server is over."""
+    return server.deadline <= samples.NOON
