@@ -73,7 +73,7 @@ def bury_again(
         return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
-    seen = _prepare(context, cctxt, attempt, cell, record)
+    seen = _prepare(context, cctxt, attempt, cell, record, before)
     if notify is not None and attempt.recorded and not attempt.notified:
         notify(cctxt)
         attempt.notified = True
@@ -122,6 +122,7 @@ def _remove_row(
 def _prepare(
     context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
     record: ty.Callable[[ty.Any], None] | None,
+    before: datetime.datetime | None,
 ) -> dict[str, ty.Any]:
     """Give the row in cell0 what was changed, and record the failure."""
     seen: dict[str, ty.Any] = {}
@@ -130,7 +131,7 @@ def _prepare(
     if record is not None:
         _keep_written(context, attempt)
     with fence.held(context, attempt.uuid):
-        if _is_ours(context, attempt, cell):
+        if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)
             if record is not None:
@@ -166,15 +167,20 @@ def _keep_changes(
 
 
 def _is_ours(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
+    before: datetime.datetime | None,
 ) -> bool:
-    """Tell whether nobody else has moved the server.
+    """Tell whether nobody else has moved the server, or works on it.
 
     :raises ObjectActionError: if a compute has it by now.
     """
     if attempt.stage.is_mapped_back:
         return standing.is_in_cell0(context, attempt.uuid)
     if attempt.handed_over:
+        place = standing.place(context, attempt.uuid)
+        if before is not None and place is not None and (
+                place.touched >= before):
+            return False
         is_in = attempts.is_in(context, attempt, cell)
         row = cell_db.find(context, attempt.uuid, cell) if is_in else None
         if row is not None and row.is_on_host:
