@@ -3,7 +3,8 @@
 #
 # What it needs is in devstack/settings and, of DevStack, in lib/nova.
 
-CELL0_REBUILD_COMMANDS="cell0-rebuild-manage cell0-rebuild-status"
+CELL0_REBUILD_COMMANDS="cell0-rebuild-manage cell0-rebuild-status \
+    cell0-rebuild-wait"
 
 # The environment that Nova is installed in; nothing if it is the system.
 function _cell0_rebuild_venv {
