@@ -8,13 +8,18 @@ import dataclasses
 import datetime
 import typing as ty
 
+from oslo_log import log as logging
+
 from cell0_rebuild.wait import broken_hosts
 from cell0_rebuild.wait import builds
 from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import whereabouts
+
+LOG = logging.getLogger(__name__)
 
 # Who is on its way for longer waits for an operator: its conductor has died.
 _LOST = datetime.timedelta(hours=1)
@@ -79,16 +84,27 @@ class Traffic:
         """
         ended: dict[str, Ended] = {}
         for uuid, sent in list(self._sent.items()):
-            state = whereabouts.of(self._context, uuid)
+            state = self._state(uuid)
             if state is not _State.ON_ITS_WAY:
                 ended[uuid] = Ended(
                     state, now - sent.server.created_at
                     if state is _State.LANDED else None)
                 self._note(sent.shape, state, section, now)
                 self._note_build(uuid, state, now)
-            if uuid in ended or sent.at + _LOST <= now:
+                del self._sent[uuid]
+            elif sent.at + _LOST <= now:
+                LOG.warning(
+                    'The server has been on its way for too long and is no '
+                    'longer looked at.', instance_uuid=uuid)
                 del self._sent[uuid]
         return ended
+
+    def _state(self, uuid: str) -> whereabouts.State:
+        """Tell where a server is; one whose cell is away is on its way."""
+        try:
+            return whereabouts.of(self._context, uuid)
+        except outages.DATABASES:
+            return _State.ON_ITS_WAY
 
     def why_not(
         self, shape: known_shapes.Shape, section: ty.Any,

@@ -2,6 +2,8 @@
 
 """What is wrong with one server is in the way of no other."""
 
+import datetime
+
 import fixtures
 from neutronclient.common import exceptions as neutron_exc
 from nova import context as nova_context
@@ -10,6 +12,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import why
 from tests.functional import base
+from tests.functional import databases
 from tests.functional.wait import commands
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
@@ -97,3 +100,40 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual({server['id']: 'blocked' for server in servers},
                          self.codes(swept))
         self.assertIn('no endpoint', self.told(servers[0])[0])
+
+
+class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+    """The cell to which a server is on its way is away."""
+
+    def setUp(self):
+        super().setUp()
+        # In this Nova, the limits of projects are read in that cell, too.
+        self.flags(order='fifo', group=keystone.GROUP)
+        self.fill()
+        self.sent, self.other = self.in_order(
+            [self.wait_for_room() for _ in range(2)])
+        self.make_room(5)
+        self.stub_out('nova.compute.manager.ComputeManager.'
+                      'build_and_run_instance', lambda *args, **kwargs: None)
+        self.sweeper.sweep()
+        self._wait_for_assert(lambda: self.assertFalse(
+            databases.has_build_request(self.sent['id'])))
+
+    def test_it_counts_as_on_its_way(self):
+        with databases.down('cell1'):
+            swept = self.sweeper.sweep()
+        self.assertEqual({}, swept.ended)
+        self.assertEqual({self.other['id']: 'order'}, self.codes(swept))
+
+    def test_it_is_no_longer_looked_at_after_an_hour(self):
+        log = self.useFixture(fixtures.FakeLogger(
+            'cell0_rebuild.wait.traffic'))
+        self.later = datetime.timedelta(hours=2)
+        self.flags(pause=True, group=keystone.GROUP)
+        with databases.down('cell1'):
+            self.sweeper.sweep()
+        self.assertIn('no longer looked at', log.output)
+        self.flags(pause=False, group=keystone.GROUP)
+        self.sweeper.sweep()
+        self.assertEqual(
+            [self.sent['id'], self.other['id']], self.asked())
