@@ -8,13 +8,22 @@ import functools
 import typing as ty
 
 from nova.compute import api as nova_compute_api
-from nova import exception
 from nova import objects
+from oslo_log import log as logging
 import webob.exc
 
 from cell0_rebuild.api import image
 from cell0_rebuild.api import microversion_range
+from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
 from cell0_rebuild.move import cells
+from cell0_rebuild.wait import outages
+
+LOG = logging.getLogger(__name__)
+
+
+class Unknown(Exception):
+    """The image cannot be told; the text says why, for the owner."""
 
 
 def to_name(context: ty.Any, uuid: str) -> str | None:
@@ -22,8 +31,9 @@ def to_name(context: ty.Any, uuid: str) -> str | None:
 
     :param context: an administrator's.
     :returns: None where none need be named, because the package adds a
-        microversion; or where there is none: nova-api says then what it
-        lacks.
+        microversion.
+    :raises Unknown: if the server has none, or Cinder does not tell that of
+        its volume.
     """
     if microversion_range.added() is not None:
         return None
@@ -33,8 +43,16 @@ def to_name(context: ty.Any, uuid: str) -> str | None:
             _compute_api(), context,
             objects.Instance.get_by_uuid(cctxt, uuid, expected_attrs=[]),
             objects.BlockDeviceMappingList.get_by_instance_uuid(cctxt, uuid))
-    except (exception.NovaException, webob.exc.HTTPBadRequest):
-        return None
+    except outages.DATABASES:
+        raise
+    except webob.exc.HTTPBadRequest as error:
+        raise Unknown(str(error.explanation)) from error
+    except Exception as error:
+        db_errors.without_values(error)
+        LOG.warning('It cannot be told which image the server has: %s',
+                    exceptions.text(error), instance_uuid=uuid)
+        raise Unknown(
+            'It cannot be told now which image the server has.') from error
 
 
 @functools.cache

@@ -228,9 +228,15 @@ class Sweeper:
                   or self._traffic.why_not(shape, section, now))
         if reason is not None:
             return reason
+        try:
+            image_id = images.to_name(self._context, server.uuid)
+        except images.Unknown as error:
+            reason = reasons.Reason(reasons.Code.BLOCKED, str(error))
+            self._rests.begin(server.uuid, reason, now, section.backoff,
+                              section.backoff_max)
+            return reason
         answer = self._asking.ask(
-            server.uuid, server.project_id,
-            images.to_name(self._context, server.uuid))
+            server.uuid, server.project_id, image_id)
         swept.answers[server.uuid] = answer
         if answer.outcome is _Outcome.NO_ROLE:
             swept.without_role.add(server.project_id)
