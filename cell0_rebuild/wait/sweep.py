@@ -296,11 +296,15 @@ _USUAL = {
     _Outcome.NO_ENDPOINT: reasons.Reason(
         reasons.Code.BLOCKED,
         'The project of the server has no endpoint of the compute API.'),
+    **dict.fromkeys((_Outcome.BUSY, _Outcome.GONE), reasons.Reason(
+        reasons.Code.ORDER,
+        'Another request was first. The server is looked at again soon.')),
 }
 
 # The code of the reason, and whether all servers of the project rest.
 _REFUSED = {
-    _Outcome.BUSY: (reasons.Code.BLOCKED, False),
+    _Outcome.BUSY: (reasons.Code.ORDER, False),
+    _Outcome.GONE: (reasons.Code.ORDER, False),
     _Outcome.BLOCKED: (reasons.Code.BLOCKED, False),
     _Outcome.OVER_QUOTA: (reasons.Code.QUOTA, True),
     _Outcome.NO_ROLE: (reasons.Code.BLOCKED, True),

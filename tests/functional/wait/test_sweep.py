@@ -4,6 +4,8 @@
 
 import datetime
 
+import ddt
+
 from cell0_rebuild.wait import making
 from cell0_rebuild.wait import rebuilds
 from tests.functional import base
@@ -12,6 +14,7 @@ from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 
 
+@ddt.ddt
 class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_who_asked_first_comes_back_when_a_server_goes(self):
@@ -97,6 +100,24 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         self.assertEqual(['blocked: Port 1 is in use.'], self.told(server))
         self.sweeper.sweep()
+        self.assertEqual(1, len(self.asked()))
+        self.later = datetime.timedelta(minutes=2)
+        self.sweeper.sweep()
+        self.active(server)
+
+    @ddt.data(
+        (404, 'Instance could not be found.'),
+        (409, 'Cannot rebuild while it is in task_state rebuilding.'))
+    @ddt.unpack
+    def test_who_was_changed_meanwhile_rests_as_one_of_the_next(
+            self, code, message):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.keystone.answers.append(keystone.refusal(code, message))
+        for _ in range(2):
+            self.assertEqual(
+                {server['id']: 'order'}, self.codes(self.sweeper.sweep()))
         self.assertEqual(1, len(self.asked()))
         self.later = datetime.timedelta(minutes=2)
         self.sweeper.sweep()
