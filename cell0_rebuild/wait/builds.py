@@ -16,10 +16,10 @@ from nova.compute import instance_actions
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
 from nova.db.main import models
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from cell0_rebuild.move import cells
+from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import whereabouts
 
 # Of a build on a host. The rebuild of a server that has a host has another.
@@ -56,7 +56,7 @@ def since(context: ty.Any, begin: datetime.datetime) -> list[Build]:
             continue
         try:
             found += _in_cell(cells.targeted(context, cell), begin)
-        except db_exc.DBError:
+        except outages.DATABASES:
             continue
     return sorted(found, key=lambda build: (build.at, build.uuid))
 

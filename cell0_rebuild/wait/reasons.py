@@ -85,8 +85,8 @@ def _safe_text(error: Exception) -> str:
 _USUAL = {
     Code.CAPACITY: 'No host has room for the server.',
     Code.SCHEDULER:
-        'There is room, but no host with room meets all that the server asks '
-        'for.',
+        'There is room, but the filters of the scheduler refuse all hosts '
+        'with room. It is tried again later.',
     Code.ORDER: 'There is room; other servers come first.',
     Code.QUOTA: 'The quota of the project has no room for the server.',
     Code.LOCKED: 'The server is locked. It goes on when it is unlocked.',

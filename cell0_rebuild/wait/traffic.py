@@ -16,6 +16,7 @@ from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import whereabouts
 
@@ -61,6 +62,7 @@ class Traffic:
         self._start = pacing.SlowStart()
         self._minute = pacing.PerMinute()
         self._hosts = broken_hosts.BrokenHosts()
+        self._rests = rests.Rests()
         self._noted: dict[str, datetime.datetime] = {}
         self._others = 0
         self._learned_at: datetime.datetime | None = None
@@ -116,6 +118,9 @@ class Traffic:
 
         :param section: the options.
         """
+        rest = self._rests.reason(str(shape), now)
+        if rest is not None:
+            return rest
         self._learn(now)
         if len(self._sent) + self._others >= self._hosts.allowed(now):
             return reasons.Reason(
@@ -159,8 +164,14 @@ class Traffic:
     ) -> None:
         if state is _State.LANDED:
             self._start.landed(shape, section.at_once)
+            self._rests.end(str(shape))
         elif state in (_State.FAILED_ON_HOST, _State.BURIED):
             self._start.refused(shape)
+        if state is _State.BURIED:
+            # Others of the shape would be refused likewise.
+            self._rests.begin(
+                str(shape), reasons.Reason(reasons.Code.SCHEDULER), now,
+                section.backoff, section.backoff_max)
 
     def _note_build(
         self, uuid: str, state: whereabouts.State, at: datetime.datetime

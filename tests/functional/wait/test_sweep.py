@@ -5,6 +5,7 @@
 import datetime
 
 import ddt
+import fixtures
 
 from cell0_rebuild.wait import making
 from cell0_rebuild.wait import rebuilds
@@ -90,6 +91,29 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.later = datetime.timedelta(minutes=2)
         another.sweep()
         self.assertEqual([server['id']] * 2, self.asked())
+
+    def test_one_of_many_alike_is_tried_where_the_filters_refuse(self):
+        self.fill()
+        servers = self.in_order([self.wait_for_room() for _ in range(5)])
+        self.make_room(5)
+        with fixtures.MonkeyPatch(
+                'nova.scheduler.manager.SchedulerManager._get_sorted_hosts',
+                lambda *args, **kwargs: []):
+            for _ in range(5):
+                swept = self.sweeper.sweep()
+                for uuid in swept.answers:
+                    self.buried_again({'id': uuid})
+        self.assertEqual(1, len(self.asked()))
+        self.assertCountEqual(
+            ['backoff', *['scheduler'] * 4], self.codes(swept).values())
+        [told] = self.told(servers[-1])
+        self.assertIn('scheduler: There is room, but the filters', told)
+        self.later = datetime.timedelta(minutes=2)
+        self.sweeper.sweep()
+        self.assertEqual(2, len(self.asked()))
+        self.active({'id': self.asked()[-1]})
+        self.sweeper.sweep()
+        self.assertEqual(4, len(self.asked()))
 
     def test_what_is_refused_is_told_and_rests(self):
         self.fill()
