@@ -44,11 +44,22 @@ class _Known:
 
 
 class KnownShapes:
-    """Remembers the shapes of servers."""
+    """Remembers the shapes of servers.
 
-    def __init__(self, context: ty.Any) -> None:
-        """:param context: an administrator's."""
-        self._context = context
+    What is too old is still used until it is found again, which comes after
+    all that is unknown: so each server has its turn, however many there are.
+    """
+
+    def __init__(
+        self, context: ty.Any,
+        clock: collections.abc.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Know nothing yet.
+
+        :param context: an administrator's.
+        :param clock: seconds that never go back.
+        """
+        self._context, self._clock = context, clock
         self._known: dict[bytes, _Known] = {}
         self._likeness: dict[str, tuple[bytes, datetime.datetime]] = {}
 
@@ -59,51 +70,73 @@ class KnownShapes:
 
         Servers whose shapes cannot be found in time are left out, and so are
         those that are no longer buried.
+
+        :param uuids: those whose shapes are to be found first, first.
         """
-        end = time.monotonic() + _SPENT
-        found = {}
-        for first in range(0, len(uuids), likeness.PAGE):
-            page = uuids[first:first + likeness.PAGE]
-            if time.monotonic() > end and not self._likeness.keys() & page:
-                continue
-            self._look_up(page, now)
-            for uuid in page:
-                shape = self._of(uuid, now, time.monotonic() < end)
-                if shape is not None:
-                    found[uuid] = shape
+        end = self._clock() + _SPENT
+        self._look_up([
+            uuid for uuid in uuids if uuid not in self._likeness], now, end)
+        for like, uuid in self._likes(uuids).items():
+            if like not in self._known:
+                self._learn(like, uuid, now, end)
+        self._renew(uuids, now, end)
+        return {uuid: self._known[like].found for like, uuid in (
+            (self._likeness[uuid][0], uuid) for uuid in uuids
+            if uuid in self._likeness) if like in self._known}
+
+    def keep(self, uuids: ty.Container[str]) -> None:
+        """Forget all other servers, and the shapes that only they had."""
+        self._likeness = {uuid: value for uuid, value
+                          in self._likeness.items() if uuid in uuids}
+        likes = {like for like, _ in self._likeness.values()}
+        self._known = {like: known for like, known in self._known.items()
+                       if like in likes}
+
+    def _renew(
+        self, uuids: collections.abc.Sequence[str], now: datetime.datetime,
+        end: float,
+    ) -> None:
+        """Find again what is too old, the oldest first."""
+        self._look_up([
+            uuid for uuid in uuids if uuid in self._likeness
+            and self._likeness[uuid][1] <= now], now, end)
+        likes = self._likes(uuids)
+        old = {like: self._known[like].until for like in likes
+               if like in self._known and self._known[like].until <= now}
+        for like in sorted(old, key=lambda like: old[like]):
+            self._learn(like, likes[like], now, end)
+
+    def _likes(
+        self, uuids: collections.abc.Sequence[str]
+    ) -> dict[bytes, str]:
+        """Return the first server of each kind."""
+        found: dict[bytes, str] = {}
+        for uuid in uuids:
+            if uuid in self._likeness:
+                found.setdefault(self._likeness[uuid][0], uuid)
         return found
 
-    def keep(self, uuids: ty.Container[str], now: datetime.datetime) -> None:
-        """Forget all other servers, and what is too old."""
-        self._likeness = {
-            uuid: value for uuid, value in self._likeness.items()
-            if uuid in uuids and value[1] > now}
-        self._known = {like: known for like, known in self._known.items()
-                       if known.until > now}
-
     def _look_up(
-        self, uuids: collections.abc.Sequence[str], now: datetime.datetime
+        self, uuids: collections.abc.Sequence[str], now: datetime.datetime,
+        end: float,
     ) -> None:
-        unknown = [uuid for uuid in uuids if uuid not in self._likeness]
-        if unknown:
+        for first in range(0, len(uuids), likeness.PAGE):
+            if self._clock() >= end:
+                return
             self._likeness.update({
                 uuid: (alike, now + _LIFE) for uuid, alike in likeness.find(
-                    self._context, unknown).items()})
+                    self._context,
+                    uuids[first:first + likeness.PAGE]).items()})
 
-    def _of(
-        self, uuid: str, now: datetime.datetime, may_find: bool
-    ) -> Shape | reasons.Reason | None:
-        if uuid not in self._likeness:
-            return None
-        like = self._likeness[uuid][0]
-        if like not in self._known:
-            if not may_find:
-                return None
-            try:
-                self._known[like] = _Known(self._find(uuid), now + _LIFE)
-            except why.NotBuried:
-                return None
-        return self._known[like].found
+    def _learn(
+        self, like: bytes, uuid: str, now: datetime.datetime, end: float
+    ) -> None:
+        if self._clock() >= end:
+            return
+        try:
+            self._known[like] = _Known(self._find(uuid), now + _LIFE)
+        except why.NotBuried:
+            self._known.pop(like, None)
 
     def _find(self, uuid: str) -> Shape | reasons.Reason:
         found = why.asked(self._context, uuid)

@@ -137,7 +137,7 @@ class Sweeper:
         self._shows.show(
             _to_show(waiting.values(), section, now), found.shown)
         self._telling.look_up(waiting)
-        self._shapes.keep(waiting, now)
+        self._shapes.keep(waiting)
         self._looks.begin()
         ready = []
         for server in waiting.values():
@@ -195,7 +195,8 @@ class Sweeper:
     ) -> dict[known_shapes.Shape, list[records.Waiting]]:
         """Return the servers of each shape, as far as it is known in time."""
         found = collections.defaultdict(list)
-        known = self._shapes.of([server.uuid for server in ready], now)
+        known = self._shapes.of([server.uuid for server in sorted(
+            ready, key=lambda server: -server.priority)], now)
         for server in ready:
             shape = known.get(server.uuid)
             if isinstance(shape, known_shapes.Shape):
