@@ -53,7 +53,3 @@ class BrokenHosts:
     def failed(self, now: datetime.datetime) -> None:
         """A build has failed on hosts; that none was found does not count."""
         self._failures, self._last = self._failures + 1, now
-
-    def go_on(self) -> None:
-        """Begin anew: an operator has mended the host."""
-        self._width, self._failures, self._last = _TOO_MANY, 0, None

@@ -28,6 +28,11 @@ _LOST = datetime.timedelta(hours=1)
 # Of two builds that failed in a row, the first may have been so long ago.
 _HISTORY = datetime.timedelta(hours=2)
 
+_OTHERS_FIRST = reasons.Reason(
+    reasons.Code.ORDER,
+    'There is room. The server is tried when those that are being built are '
+    'ACTIVE.')
+
 _State = whereabouts.State
 
 
@@ -66,11 +71,6 @@ class Traffic:
         self._noted: dict[str, datetime.datetime] = {}
         self._others = 0
         self._learned_at: datetime.datetime | None = None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether builds fail on hosts."""
-        return self._hosts.stopped
 
     def has(self, uuid: str) -> bool:
         """Tell whether a server is on its way."""
@@ -123,9 +123,8 @@ class Traffic:
             return rest
         self._learn(now)
         if len(self._sent) + self._others >= self._hosts.allowed(now):
-            return reasons.Reason(
-                reasons.Code.BROKEN_HOSTS if self._hosts.stopped
-                else reasons.Code.ORDER)
+            return (reasons.Reason(reasons.Code.BROKEN_HOSTS)
+                    if self._hosts.stopped else _OTHERS_FIRST)
         alike = sum(sent.shape == shape for sent in self._sent.values())
         if (alike >= self._start.allowed(shape, section.at_once)
                 or not self._minute.take(section.per_minute)):
@@ -178,6 +177,7 @@ class Traffic:
     ) -> None:
         if uuid in self._noted:
             return
+        stopped = self._hosts.stopped
         if state is _State.LANDED:
             self._hosts.landed(at)
         elif state is _State.FAILED_ON_HOST:
@@ -185,3 +185,9 @@ class Traffic:
         else:
             return
         self._noted[uuid] = at
+        if self._hosts.stopped and not stopped:
+            LOG.warning('Builds fail on hosts: one server is tried every half '
+                        'hour until one lands.', instance_uuid=uuid)
+        elif stopped and not self._hosts.stopped:
+            LOG.info('A build has succeeded: servers are sent again.',
+                     instance_uuid=uuid)

@@ -6,6 +6,7 @@ import datetime
 import threading
 from unittest import mock
 
+import fixtures
 from nova import exception
 
 from tests.functional import base
@@ -82,9 +83,28 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
                 self.active(server)
 
     def test_it_goes_on_when_one_lands(self):
+        log = self.useFixture(fixtures.FakeLogger(
+            'cell0_rebuild.wait.traffic'))
         with host_is_broken():
             self.sweep_for(3)
         self.sweep_for(10)
         self.assertEqual(2, len(self.asked()))
+        self.assertEqual(1, log.output.count('Builds fail on hosts'))
+        self.assertNotIn('are sent again', log.output)
         self.sweep_for(40)
         self.assertGreater(len(self.asked()), 8)
+        self.assertEqual(1, log.output.count('Builds fail on hosts'))
+        self.assertEqual(1, log.output.count('are sent again'))
+
+    def test_who_waits_for_those_being_built_is_told_so(self):
+        self.fill()
+        flavors = [self._create_flavor(vcpu=vcpus) for vcpus in (2, 3)]
+        for flavor in flavors:
+            self.wait_for_room(flavorRef=flavor)
+        self.make_room(10)
+        swept = self.sweeper.sweep()
+        self.assertEqual(2, len(self.asked()))
+        self.assertIn('when those that are being built are ACTIVE', ' '.join(
+            map(str, swept.reasons.values())))
+        for uuid in swept.answers:
+            self.active({'id': uuid})
