@@ -97,22 +97,38 @@ def _serve() -> int:
     from oslo_service import service as launcher
 
     from cell0_rebuild.wait import making
+    from cell0_rebuild.wait import rebuilds
     from cell0_rebuild.wait import service
-    launched = launcher.launch(
-        cfg.CONF, service.WaitingService(making.sweeper),
-        restart_method='mutate')
+    waiting = service.WaitingService(making.sweeper)
+    try:
+        waiting.check_backend()
+        waiting.serve_metrics()
+    except rebuilds.WrongOptions as error:
+        print(error, file=sys.stderr)
+        return WRONG_OPTION
+    launched = launcher.launch(cfg.CONF, waiting, restart_method='mutate')
     launched.wait()
     return DONE
 
 
 def _once(dry_run: bool) -> int:
+    from cell0_rebuild import exceptions
     from cell0_rebuild.wait import making
+    from cell0_rebuild.wait import outages
     from cell0_rebuild.wait import service
-    swept = making.sweeper(dry_run).sweep()
+    from cell0_rebuild.wait import sweep
+    swept = sweep.Swept()
+    try:
+        making.sweeper(dry_run).sweep(swept)
+    except (exceptions.NoApi, *outages.ALL) as error:
+        print(f'This does not answer: {exceptions.text(error)}',
+              file=sys.stderr)
+        return FAILED
+    finally:
+        if not dry_run:
+            service.report(swept, set())
     if dry_run:
         _show(swept)
-    else:
-        service.report(swept, set())
     return DONE
 
 

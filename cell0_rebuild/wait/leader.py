@@ -13,6 +13,7 @@ import os
 import socket
 import typing as ty
 
+import stevedore.exception
 import tooz
 from tooz import coordination
 
@@ -27,6 +28,20 @@ class Leader:
         self._url = backend_url
         self._coordinator: ty.Any = None
         self._lock: ty.Any = None
+
+    def check(self) -> None:
+        """Check that tooz has a driver for the backend; ask nobody.
+
+        :raises ValueError: if it has none; the text tells no password.
+        """
+        if self._url is None:
+            return
+        try:
+            coordination.get_coordinator(self._url, _member())
+        except (stevedore.exception.NoMatches, tooz.ToozError) as error:
+            raise ValueError(
+                f'tooz has no driver for {self._url.partition(":")[0]}'
+            ) from error
 
     def leads(self) -> bool:
         """Tell whether this service works now.
@@ -53,8 +68,11 @@ class Leader:
             coordinator.stop()
 
     def _connect(self, url: str) -> None:
-        member = f'{socket.gethostname()}-{os.getpid()}'.encode()
-        coordinator = coordination.get_coordinator(url, member)
+        coordinator = coordination.get_coordinator(url, _member())
         coordinator.start(start_heart=True)
         self._coordinator = coordinator
         self._lock = coordinator.get_lock(_LOCK)
+
+
+def _member() -> bytes:
+    return f'{socket.gethostname()}-{os.getpid()}'.encode()

@@ -57,7 +57,7 @@ class Metrics:
             address.port, address.host, self.registry)
 
     def note(self, swept: sweep.Swept, seconds: float) -> None:
-        """Add what a sweep has found and done.
+        """Add what a whole sweep has found.
 
         :param seconds: how long it took.
         """
@@ -70,13 +70,16 @@ class Metrics:
         self._without_role.set(len(swept.without_role))
         self._probes.inc(swept.probes)
         self._probe_seconds.inc(swept.probe_seconds)
+        self._sweeps.observe(seconds)
+
+    def count(self, swept: sweep.Swept) -> None:
+        """Add the requests of a sweep, also of one that was broken off."""
         for answer in swept.answers.values():
             self._requests.labels(answer.outcome.value).inc()
         for ended in swept.ended.values():
             self._ended.labels(ended.state.value).inc()
             if ended.waited is not None:
                 self._waited.observe(ended.waited.total_seconds())
-        self._sweeps.observe(seconds)
 
     def _gauge(
         self, name: str, text: str, labels: list[str] | None = None

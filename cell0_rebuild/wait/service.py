@@ -8,6 +8,7 @@ ends for nothing else than a signal.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import typing as ty
@@ -22,6 +23,7 @@ from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import making
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import sweep
 
 if ty.TYPE_CHECKING:
@@ -52,6 +54,37 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._thread: threading.Thread | None = None
         self._said: set[tuple[str, str]] = set()
         self._metrics: metrics.Metrics | None = None
+
+    def check_backend(self) -> None:
+        """Check that ``backend_url`` can be used; ask nobody.
+
+        :raises WrongOptions: if it cannot.
+        """
+        section = options.GROUP.name
+        try:
+            leader.Leader(cfg.CONF[section].backend_url).check()
+        except ValueError as error:
+            raise rebuilds.WrongOptions(
+                f'[{section}] backend_url: {error}') from error
+
+    def serve_metrics(self) -> None:
+        """Answer Prometheus from now on, if the options say so.
+
+        :raises WrongOptions: if that cannot be.
+        """
+        section = options.GROUP.name
+        address = cfg.CONF[section].metrics
+        if address is None:
+            return
+        try:
+            # Its library need not be there where nobody asks for metrics.
+            from cell0_rebuild.wait import metrics
+            serving = metrics.Metrics()
+            serving.serve(address)
+        except (ImportError, OSError) as error:
+            raise rebuilds.WrongOptions(
+                f'[{section}] metrics cannot be served: {error}') from error
+        self._metrics = serving
 
     def start(self) -> None:
         """Begin."""
@@ -86,7 +119,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             retrying = tenacity.Retrying(
                 wait=_WAIT, sleep=tenacity.sleep_using_event(self._stopped),
                 stop=tenacity.stop_when_event_set(self._stopped),
-                before_sleep=_say_outage, reraise=True)
+                before_sleep=functools.partial(_say_outage, set()),
+                reraise=True)
             try:
                 pause = retrying(self._turn, lead)
             except Exception:
@@ -99,17 +133,20 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
 
     def _turn(self, lead: leader.Leader) -> float:
         """Sweep once, if it is for this service; return how long to rest."""
-        self._serve_metrics()
         if not lead.leads():
             return _STANDBY
         making.check()
         sweeper = self._sweeper
         if sweeper is None:
             sweeper = self._sweeper = self._make()
-        started = time.monotonic()
-        swept = sweeper.sweep()
+        started, swept = time.monotonic(), sweep.Swept()
+        try:
+            sweeper.sweep(swept)
+        finally:
+            report(swept, self._said)
+            if self._metrics is not None:
+                self._metrics.count(swept)
         took = time.monotonic() - started
-        report(swept, self._said)
         if self._metrics is not None:
             self._metrics.note(swept, took)
         budget = cfg.CONF[options.GROUP.name].probe_budget
@@ -117,15 +154,6 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         return min(_LONGEST, max(
             pacing.interval(swept.shapes, each, budget), _RESTS * took))
 
-    def _serve_metrics(self) -> None:
-        address = cfg.CONF[options.GROUP.name].metrics
-        if address is None or self._metrics is not None:
-            return
-        # Its library need not be there where nobody asks for metrics.
-        from cell0_rebuild.wait import metrics
-        serving = metrics.Metrics()
-        serving.serve(address)
-        self._metrics = serving
 
 
 def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
@@ -149,10 +177,11 @@ def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
              *((project_id, '') for project_id in swept.without_role)}
 
 
-def _say_outage(state: tenacity.RetryCallState) -> None:
-    if state.attempt_number > 1 or state.outcome is None:
+def _say_outage(said: set[str], state: tenacity.RetryCallState) -> None:
+    error = state.outcome and state.outcome.exception()
+    if not isinstance(error, Exception):
         return
-    error = state.outcome.exception()
-    LOG.warning('Nothing is rebuilt until this answers again: %s',
-                exceptions.text(error) if isinstance(error, Exception)
-                else error)
+    text = exceptions.text(error)
+    if text not in said:
+        LOG.warning('Nothing is rebuilt until this answers again: %s', text)
+    said.add(text)

@@ -118,13 +118,15 @@ class Sweeper:
         self._traffic = traffic.Traffic(context)
         self._failures = outages.Failures()
 
-    def sweep(self) -> Swept:
+    def sweep(self, swept: Swept | None = None) -> Swept:
         """Look at all servers that wait, and ask for the rebuild of some.
 
+        :param swept: is filled and returned; it has what was done also if
+            this raises.
         :raises NoApi: if nova-api or Keystone does not answer.
         :raises NoPlacement: if Placement does not.
         """
-        now, swept = self._clock(), Swept()
+        now, swept = self._clock(), swept or Swept()
         section = self._conf[options.GROUP.name]
         swept.ended = self._traffic.settle(section, now)
         found = census.take(self._context, options.site(self._conf))
@@ -144,6 +146,8 @@ class Sweeper:
             reason = self._why_not_now(server, section, now)
             if reason is not None:
                 swept.reasons[server.uuid] = reason
+                if reason is _USUAL[_Outcome.NO_ROLE]:
+                    swept.without_role.add(server.project_id)
             elif not self._traffic.has(server.uuid):
                 ready.append(server)
         try:

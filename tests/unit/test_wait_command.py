@@ -4,6 +4,7 @@
 
 import importlib.metadata
 import signal
+import socket
 
 import testtools
 
@@ -38,6 +39,25 @@ class WaitCommandTest(testtools.TestCase):
 
     def test_options_that_make_no_token_are_named(self):
         self.assert_refused('[cell0_rebuild_wait] auth_type', auth_type='')
+
+    def test_a_backend_that_is_unknown_is_named(self):
+        self.assert_refused(
+            '[cell0_rebuild_wait] backend_url', backend_url='unknown://x')
+
+    def test_metrics_that_cannot_be_served_are_named(self):
+        with socket.create_server(('127.0.0.1', 0)) as listening:
+            port = listening.getsockname()[1]
+            self.assert_refused('[cell0_rebuild_wait] metrics',
+                                metrics=f'127.0.0.1:{port}')
+
+    def test_one_sweep_without_a_database_says_so_in_a_line(self):
+        self.nova.configure({'api_database': {
+            'connection': 'mysql+pymysql://nova:secret@127.0.0.1:9/nova_api',
+            'max_retries': '1', 'retry_interval': '0'}})
+        ended = self.nova.start(PROGRAM, '--once')
+        self.assertEqual(1, ended.code, ended.output)
+        self.assertIn('This does not answer: ', ended.output)
+        self.assertNotIn('Traceback', ended.output)
 
     def test_one_sweep_where_nobody_waits_does_nothing(self):
         for arguments in (['--once'], ['--dry-run']):

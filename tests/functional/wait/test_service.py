@@ -10,6 +10,7 @@ import requests
 
 from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import making
+from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import service
 from tests.functional import base
 from tests.functional import databases
@@ -110,6 +111,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.fill()
         for _ in range(2):
             self.wait_for_room()
+        self.service.serve_metrics()
         self.service.start()
         url = f'http://127.0.0.1:{port}/metrics'
         self._wait_for_assert(lambda: self.assertIn(
@@ -123,6 +125,41 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertIn(
             'cell0_rebuild_wait_requests_total{answer="accepted"} 1.0', text)
         self.assertIn('cell0_rebuild_wait_placed_seconds_count 1.0', text)
+
+    def test_metrics_that_cannot_be_served_are_a_wrong_option(self):
+        with socket.socket() as listening:
+            listening.bind(('127.0.0.1', 0))
+            listening.listen()
+            port = listening.getsockname()[1]
+            self.flags(metrics=f'127.0.0.1:{port}', group=keystone.GROUP)
+            error = self.assertRaises(
+                rebuilds.WrongOptions, self.service.serve_metrics)
+        self.assertIn('[cell0_rebuild_wait] metrics', str(error))
+
+    def test_a_backend_that_tooz_does_not_know_is_a_wrong_option(self):
+        self.flags(backend_url='unknown://:secret@x', group=keystone.GROUP)
+        error = self.assertRaises(
+            rebuilds.WrongOptions, self.service.check_backend)
+        self.assertIn('[cell0_rebuild_wait] backend_url', str(error))
+        self.assertNotIn('secret', str(error))
+
+    def test_each_error_of_an_outage_is_said(self):
+        self.fill()
+        self.wait_for_room()
+        self.make_room()
+        self.keystone.down = True
+        self.service.start()
+        self.wait_until_said('NoApi')
+        self.keystone.password, self.keystone.down = 'changed', False
+        self.wait_until_said('the user or the password')
+
+    def test_what_a_sweep_did_is_said_although_it_was_broken_off(self):
+        self.fill()
+        self.wait_for_room()
+        self.make_room()
+        self.keystone.answers.append(keystone.refusal(503, 'Not now.'))
+        self.service.start()
+        self.wait_until_said('Rebuild away: Not now.')
 
     def free_port(self):
         """Return a port on which nobody listens."""

@@ -165,6 +165,8 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.keystone.projects = []
         swept = self.sweeper.sweep()
         self.assertEqual({server['tenant_id']}, swept.without_role)
+        self.assertEqual(
+            {server['tenant_id']}, self.sweeper.sweep().without_role)
         self.assertEqual([], self.asked())
         self.assertIn('no role', self.told(server)[0])
 
