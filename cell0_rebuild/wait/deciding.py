@@ -7,11 +7,8 @@ from __future__ import annotations
 import collections.abc
 import typing as ty
 
-from nova.compute import vm_states
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
-from nova.db.main import api as main_db_api
-from nova.db.main import models
 from nova import exception
 
 from cell0_rebuild import db_errors
@@ -21,6 +18,7 @@ from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
 from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import wishes
 
 
@@ -54,7 +52,7 @@ def end(context: ty.Any, instance_uuid: str) -> None:
     :raises Refused: likewise.
     """
     decide(context, instance_uuid, ended=True)
-    _show_error(
+    showing.show_error(
         cells.targeted(context, cells.cell0(context)), instance_uuid)
 
 
@@ -113,14 +111,3 @@ def _check_rests(context: ty.Any, instance_uuid: str) -> None:
         raise Refused(
             f'Server {instance_uuid} is not in cell0: it has a host, or had '
             f'one.')
-
-
-@db_errors.retried
-@main_db_api.pick_context_manager_writer
-def _show_error(context: ty.Any, instance_uuid: str) -> None:
-    model = models.Instance
-    context.session.query(model).filter_by(
-        uuid=instance_uuid, deleted=0, task_state=None,
-        vm_state=vm_states.BUILDING,
-    ).filter(model.hidden.isnot(True)).update(
-        {'vm_state': vm_states.ERROR}, synchronize_session=False)

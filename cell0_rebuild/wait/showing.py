@@ -9,15 +9,22 @@ deleted, or that has changed meanwhile, stays as it is.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import typing as ty
 
 from nova.compute import vm_states
+from nova import context as nova_context
+from nova.db.api import api as api_db_api
+from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import objects
 from oslo_config import cfg
 
 from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
+from cell0_rebuild import objects as our_objects
+from cell0_rebuild.wait import decisions
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 
@@ -59,25 +66,49 @@ class Showing:
         :param shown: those that are.
         """
         for uuid in sorted(waiting - shown):
-            _show_build(self._context, uuid)
+            with contextlib.suppress(_Ended):
+                _show_build(self._context, uuid)
         for uuid in sorted(shown - waiting):
-            _show_error(self._context, uuid)
+            # Nova shows a server as BUILD until it has buried it.
+            if notices.was_told(self._context, uuid):
+                show_error(self._context, uuid)
+
+
+class _Ended(Exception):
+    """An operator has ended the waiting of the server meanwhile."""
 
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _show_build(context: ty.Any, uuid: str) -> None:
-    _set_state(context, uuid, [
-        state for state in cfg.CONF.cell0_rebuild.vm_states
-        if state != vm_states.BUILDING], vm_states.BUILDING)
+    # Who ends the waiting writes the decision first, and then this row. So one
+    # of the two sees what the other has written.
+    if _set_state(context, uuid, [
+            state for state in cfg.CONF.cell0_rebuild.vm_states
+            if state != vm_states.BUILDING], vm_states.BUILDING) and _is_ended(
+            nova_context.get_admin_context(), uuid):
+        raise _Ended
+
+
+@api_db_api.context_manager.reader
+def _is_ended(context: ty.Any, uuid: str) -> bool:
+    blob = context.session.query(api_models.RequestSpec.spec).filter_by(
+        instance_uuid=uuid).scalar()
+    try:
+        return blob is None or decisions.read(
+            our_objects.section(blob)).ended
+    except exceptions.Unreadable:
+        return True
 
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _show_error(context: ty.Any, uuid: str) -> None:
-    # Nova shows a server as BUILD until it has buried it.
-    if notices.was_told(context, uuid) and _set_state(
-            context, uuid, [vm_states.BUILDING], vm_states.ERROR):
+def show_error(context: ty.Any, uuid: str) -> None:
+    """Show a server that is shown as BUILD as ERROR, with a fault.
+
+    :param context: targeted at cell0.
+    """
+    if _set_state(context, uuid, [vm_states.BUILDING], vm_states.ERROR):
         objects.InstanceFault(
             context, instance_uuid=uuid, code=_CODE, message=_FAULT,
             details='', host=None).create()

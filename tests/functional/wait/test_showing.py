@@ -4,8 +4,10 @@
 
 import datetime
 
+from nova import context as nova_context
 from nova.db.main import models
 
+from cell0_rebuild.wait import deciding
 from cell0_rebuild.wait import showing
 from tests.functional import base
 from tests.functional import counting
@@ -93,6 +95,14 @@ class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
                          vm_state='building')
         self.sweeper.sweep()
         self.assert_shown('BUILD')
+
+    def test_it_stays_error_if_its_waiting_is_ended_in_a_sweep(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.wait.showing.Showing.show',
+            before=lambda *args: deciding.end(
+                nova_context.get_admin_context(), self.server['id'])))
+        self.sweeper.sweep()
+        self.assert_shown('ERROR')
 
     def test_nothing_is_written_while_nothing_changes(self):
         self.sweeper.sweep()
