@@ -11,7 +11,7 @@ ARGS ?=
 
 help:
 	@echo "make environment  the environment of all that follows, in .venv"
-	@echo "make demo         tell the story on a whole Nova in one process"
+	@echo "make demo         tell two stories on a whole Nova in one process"
 	@echo "                  (ARGS=--keep: and then serve it over HTTP)"
 	@echo "make test         all tests, in their own environment"
 	@echo "make unit         the unit tests (ARGS=REGEX: those that match)"

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tell the story of a rebuild out of cell0 on a whole Nova in one process.
+"""Tell two stories of a rebuild out of cell0 on a whole Nova in one process.
+
+In the first a user asks for the rebuild, in the second a server comes back by
+itself.
 
 nova-api, conductor, scheduler, Placement and a compute with the fake driver
 run on embedded SQLite, with stand-ins for Neutron, Glance and Cinder. No
@@ -61,12 +64,14 @@ class Telling:
         return failure
 
     def _tell(self, nova):
+        from demonstration import waiting_story
         from demonstration import story
         self._busy.close()
         self._screen.legend(f'Started in {self.seconds()}.')
         try:
             told = story.Story(self._screen, nova)
             told.tell()
+            waiting_story.Story(self._screen, nova, told.added).tell()
             if self._keep:
                 self._serve(nova, told.added)
         finally:

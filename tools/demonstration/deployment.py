@@ -135,7 +135,9 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
         # A story that breaks off in a build would keep the conductor waiting
         # for a scheduler that was stopped before it.
         self.flags(long_rpc_timeout=10)
-        self.useFixture(fixture.Cell0RebuildFixture())
+        # A server that waits is shown as BUILD.
+        self.useFixture(fixture.Cell0RebuildFixture(
+            vm_states=['error', 'building']))
         super().setUp()
 
     def _tell(self):

@@ -63,7 +63,7 @@ class Dialogue:
             raise screens.ClaimFailed(
                 f'{method} {path} was answered {answer.status_code} and not '
                 f'{expect}: {answer.text}')
-        return answer.json()
+        return answer.json() if answer.content else None
 
 
 def wait_for(look, failure):

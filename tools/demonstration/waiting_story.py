@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The story of a server that waits for room, and comes back by itself."""
+
+import json
+
+from nova import context as nova_context
+from oslo_config import cfg
+
+from cell0_rebuild.move import cells
+from cell0_rebuild.wait import notices
+from cell0_rebuild.wait import options
+from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import service
+from cell0_rebuild.wait import showing
+from cell0_rebuild.wait import sweep
+from demonstration import deployment
+from demonstration import dialogue as dialogues
+
+# The host has memory for one such server, not for two.
+FLAVOR = '3'
+
+
+class OwnersRequests:
+    """Asks nova-api for rebuilds as a member of the project of a server.
+
+    There is no Keystone here that could give a token to the service.
+    """
+
+    def __init__(self, nova, version):
+        self._nova, self._version = nova, version
+        self.asked = []
+
+    def ask(self, server_id, project_id, image_id):
+        """Ask for the rebuild of a server."""
+        self._nova.user.microversion = self._version
+        answer = self._nova.user.api_request(
+            f'servers/{server_id}/action', method='POST',
+            body=json.dumps({'rebuild': {}}))
+        self.asked.append(server_id)
+        return rebuilds.Answer(
+            rebuilds.Outcome.ACCEPTED if answer.status_code == 202
+            else rebuilds.Outcome.BLOCKED, answer.text)
+
+
+class Story:
+    """Tells the story on a deployment that has one host."""
+
+    def __init__(self, screen, nova, version):
+        """:param version: the microversion that rebuilds buried servers."""
+        self._screen, self._nova = screen, nova
+        self._dialogue = dialogues.Dialogue(
+            screen, nova, deployment.highest_stock_microversion())
+        self._ask = self._dialogue.ask
+        self._claim = screen.claim
+        self._requests = OwnersRequests(nova, version)
+        self._blocking = self._id = None
+
+    def tell(self):
+        """Tell all of it.
+
+        :raises ClaimFailed: if something is not as it is told.
+        """
+        options.register(cfg.CONF)
+        cfg.CONF.set_override('show', 'build', options.GROUP.name)
+        self._fill()
+        waiting = service.WaitingService(self._sweeper)
+        waiting.start()
+        try:
+            self._wait()
+            self._come_back()
+        finally:
+            waiting.stop()
+        self._show_history()
+
+    def _sweeper(self):
+        context = nova_context.get_admin_context()
+        in_cell0 = cells.targeted(context, cells.cell0(context))
+        return sweep.Sweeper(
+            context, cfg.CONF, self._requests, notices.Notices(in_cell0),
+            showing.Showing(in_cell0))
+
+    def _fill(self):
+        self._screen.step(
+            'The host is full', 'Another server takes the memory that is '
+            'left.')
+        self._blocking = self._create('batch')
+        server = self._dialogue.poll(f'/servers/{self._blocking}')
+        self._screen.answered(200, status=server['status'])
+        self._claim('it runs', 'ACTIVE', server['status'])
+
+    def _wait(self):
+        self._screen.step(
+            'A server that waits', 'The service cell0-rebuild-wait runs now. '
+            'A user says at create that the server may wait for two hours.')
+        self._id = self._create(
+            'report', metadata={'cell0_rebuild_wait': '2h'})
+        told = dialogues.wait_for(self._told, 'the server does not wait')
+        status = self._status()
+        self._screen.answered(200, status=status, wait=told)
+        self._claim('its status is BUILD, not ERROR', 'BUILD', status)
+        wanted = 'No host has 4096 MEMORY_MB free'
+        self._claim(f'its owner reads "{wanted}"', True, wanted in told)
+        self._claim('no rebuild was asked for in vain', [],
+                    self._requests.asked)
+
+    def _come_back(self):
+        self._screen.step(
+            'It comes back by itself', 'The other server is deleted. Nobody '
+            'asks for anything else.')
+        self._ask('DELETE', f'/servers/{self._blocking}', expect=204)
+        server = dialogues.wait_for(
+            self._settled, 'the server has not come back')
+        self._screen.answered(200, id=server['id'], status=server['status'])
+        self._claim('its status is ACTIVE', 'ACTIVE', server['status'])
+        self._claim('it is the same server', self._id, server['id'])
+        self._claim('one rebuild was asked for', [self._id],
+                    self._requests.asked)
+
+    def _show_history(self):
+        actions = self._ask(
+            'GET', f'/servers/{self._id}/os-instance-actions')
+        names = [action['action'] for action in reversed(
+            actions['instanceActions'])]
+        self._screen.answered(200, actions=', '.join(names))
+        self._claim('its history tells of it', ['create', 'wait', 'rebuild'],
+                    names)
+
+    def _create(self, name, **more):
+        server = self._ask('POST', '/servers', {'server': {
+            'name': name, 'flavorRef': FLAVOR, 'networks': 'none',
+            'imageRef': deployment.IMAGE_ID, **more}}, 202)['server']
+        self._screen.answered(202, id=server['id'])
+        return server['id']
+
+    def _told(self):
+        actions = self._dialogue.look(
+            f'/servers/{self._id}/os-instance-actions')['instanceActions']
+        return next((action['message'] for action in actions
+                     if action['action'] == 'wait'), None)
+
+    def _settled(self):
+        server = self._dialogue.look(f'/servers/{self._id}')['server']
+        return None if server['status'] == 'BUILD' else server
+
+    def _status(self):
+        return self._dialogue.look(f'/servers/{self._id}')['server']['status']
