@@ -93,8 +93,8 @@ def _end(options: ty.Any) -> int:
     servers: ty.Iterable[str] = [options.server]
     if options.all:
         wait_options.register(cfg.CONF)
-        servers = deciding.all_waiting(
-            nova_context.get_admin_context(), wait_options.site(cfg.CONF))
+        servers = (server.uuid for server in deciding.all_waiting(
+            nova_context.get_admin_context(), wait_options.site(cfg.CONF)))
     return max((_told(deciding.end, server, 'waits no longer')
                 for server in servers), default=DONE)
 

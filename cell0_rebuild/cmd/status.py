@@ -121,6 +121,26 @@ class Checks(upgradecheck.UpgradeCommands):
             f'a nova-conductor without cell0-rebuild, and the networks that '
             f'their owners asked for are unknown.' if count else None)
 
+    @_warning_of_databases
+    def check_waiting(self) -> upgradecheck.Result:
+        """Count the servers whose waiting is ended before a removal."""
+        from nova import context
+
+        from cell0_rebuild.wait import deciding
+        from cell0_rebuild.wait import options
+        options.register(cfg.CONF)
+        if problems := options.problems(cfg.CONF):
+            return _failure('; '.join(problems))
+        shown = [server.is_shown for server in deciding.all_waiting(
+            context.get_admin_context(), options.site(cfg.CONF))]
+        if not shown:
+            return _success()
+        return _warning(
+            f'{len(shown)} servers wait for a host, {sum(shown)} of them '
+            f'shown as BUILD. Before cell0-rebuild is removed, stop '
+            f'cell0-rebuild-wait and run "cell0-rebuild-manage wait end '
+            f'--all".')
+
     _upgrade_checks = (
         ('Nova can be patched', check_nova),
         ('cell0-rebuild is enabled', check_enabled),
@@ -129,6 +149,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Conductors', check_conductors),
         ('Interrupted rebuilds', check_stuck),
         ('Servers buried without networks', check_unknown),
+        ('Servers that wait', check_waiting),
     )
 
 

@@ -26,6 +26,10 @@ class Refused(Exception):
     """Nothing was changed; the text says why."""
 
 
+class Unknown(Refused):
+    """Nothing can be decided: what is kept of the server cannot be used."""
+
+
 def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     """Change what has been decided about a server.
 
@@ -40,26 +44,32 @@ def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
     try:
         _decide(context, instance_uuid, entries)
     except exception.RequestSpecNotFound as error:
-        raise Refused(
+        raise Unknown(
             f'Server {instance_uuid} has no request spec.') from error
     except exceptions.Unreadable as error:
-        raise Refused(str(error)) from error
+        raise Unknown(str(error)) from error
 
 
 def end(context: ty.Any, instance_uuid: str) -> None:
     """Have a server wait no longer, and show it as ERROR.
 
-    :raises Refused: likewise.
+    :raises Refused: likewise, but not if it was shown as BUILD and what is
+        kept of it was lost meanwhile.
     """
-    decide(context, instance_uuid, ended=True)
-    showing.show_error(
-        cells.targeted(context, cells.cell0(context)), instance_uuid)
+    cctxt = cells.targeted(context, cells.cell0(context))
+    try:
+        decide(context, instance_uuid, ended=True)
+    except Unknown:
+        if not showing.show_error(cctxt, instance_uuid):
+            raise
+    else:
+        showing.show_error(cctxt, instance_uuid)
 
 
 def all_waiting(
     context: ty.Any, site: wishes.Site
-) -> collections.abc.Iterator[str]:
-    """Yield the UUIDs of all servers whose waiting can be ended.
+) -> collections.abc.Iterator[buried.Buried]:
+    """Yield all servers whose waiting can be ended.
 
     Also of those that are shown as BUILD although the options say that they
     do not wait.
@@ -68,7 +78,7 @@ def all_waiting(
         for server in page:
             if server.is_shown or (
                     server.can_be_rebuilt and _waits(server, site)):
-                yield server.uuid
+                yield server
 
 
 def _waits(server: buried.Buried, site: wishes.Site) -> bool:
@@ -92,7 +102,7 @@ def _decide(
     section = our_objects.section(
         our_objects.locked(context, instance_uuid).blob)
     if section is None:
-        raise Refused(
+        raise Unknown(
             f'Server {instance_uuid} was buried by a nova-conductor without '
             f'cell0-rebuild. It cannot be rebuilt, and does not wait.')
     our_objects.keep_also(context, instance_uuid, **{

@@ -103,15 +103,18 @@ def _is_ended(context: ty.Any, uuid: str) -> bool:
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def show_error(context: ty.Any, uuid: str) -> None:
+def show_error(context: ty.Any, uuid: str) -> bool:
     """Show a server that is shown as BUILD as ERROR, with a fault.
 
     :param context: targeted at cell0.
+    :returns: whether it was shown as BUILD.
     """
-    if _set_state(context, uuid, [vm_states.BUILDING], vm_states.ERROR):
-        objects.InstanceFault(
-            context, instance_uuid=uuid, code=_CODE, message=_FAULT,
-            details='', host=None).create()
+    if not _set_state(context, uuid, [vm_states.BUILDING], vm_states.ERROR):
+        return False
+    objects.InstanceFault(
+        context, instance_uuid=uuid, code=_CODE, message=_FAULT,
+        details='', host=None).create()
+    return True
 
 
 def _set_state(

@@ -6,18 +6,16 @@ What is left in the databases is read by a Nova that knows nothing of it.
 """
 
 import base64
-import contextlib
-import io
 
 import ddt
-from nova.cmd import manage
-from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 
+from tests.functional import archiving
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recovering
 from tests.functional.recovering import crash
+from tests.functional import removing
 
 KEEP = 'cell0_rebuild.move.late_changes.keep_late'
 HIDE = 'cell0_rebuild.move.cell0_db.hide'
@@ -25,32 +23,9 @@ API = ['instance_mappings', 'request_specs']
 FILE = base64.b64encode(b'hello').decode()
 
 
-class DowngradeTestCase(recovering.RecoverTestCase):
+class DowngradeTestCase(removing.RemovingMixin, recovering.RecoverTestCase):
 
     options = {'personality_files': 'persist'}
-
-    def remove_package(self):
-        """Go on with a Nova that does not have the package."""
-        self.conductors.pop().stop()
-        self.package.patches.remove()
-        self._start(base.STOCK)
-
-    def install_package(self):
-        """Go on with a Nova that has it again."""
-        self.conductors.pop().stop()
-        # Fixtures of Nova stand where the signatures of Nova were checked.
-        self.stub_out(
-            'cell0_rebuild.patching.PatchSet.check', lambda patches: None)
-        self.package.patches.install_now()
-        self._start(base.ADDED)
-
-    def _start(self, newest):
-        self.start_service('conductor')
-        # It is loaded anew, from functions that are patched or not.
-        self.useFixture(nova_fixtures.OSAPIFixture(
-            api_version='v2.1', stub_keystone=False))
-        self.assertEqual(
-            newest, self.api.api_get('/').body['version']['version'])
 
     def leave(self, state):
         """Bring the server into a state and kill whoever is at work."""
@@ -154,15 +129,6 @@ class DowngradeTestCase(recovering.RecoverTestCase):
                      if row['uuid'] == uuid and not row['deleted']]
         return sorted(left)
 
-    def archive(self):
-        """Archive and purge what is deleted, as an operator does."""
-        with contextlib.redirect_stdout(io.StringIO()):
-            commands = manage.DbCommands()
-            archived = commands.archive_deleted_rows(
-                until_complete=True, all_cells=True)
-            purged = commands.purge(purge_all=True, all_cells=True)
-        self.assertIn((archived, purged), ((1, 0), (0, 3)))
-
 
 # What a Nova without the package makes of a server in each state: what GET
 # shows, how often the list has it when it is deleted, and what is left then
@@ -198,13 +164,13 @@ class StockNovaTest(DowngradeTestCase):
         # Nova's list leaves out what is hidden.
         self.assertEqual(0 if state == 'hidden' else 1, self.listed())
         before = self.left()
-        self.archive()
+        archiving.archive(self)
         self.assertEqual(before, self.left())
         self.assertEqual(status, self.status())
         self.assertEqual(204, self.delete())
         self.assertEqual(404, self.status())
         self.assertEqual(listed, self.listed())
-        self.archive()
+        archiving.archive(self)
         self.assertEqual(sorted(left), self.left())
         self.assertEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
@@ -214,7 +180,7 @@ class StockNovaTest(DowngradeTestCase):
         self.remove_package()
         self.assertIn(FILE, str(databases.dump()))
         self.delete()
-        self.archive()
+        archiving.archive(self)
         self.assertNotIn(FILE, str(databases.dump()))
 
 
@@ -225,7 +191,7 @@ class ReinstalledTest(DowngradeTestCase):
     def test_installed_again_it_recovers_a_server(self, state):
         self.leave(state)
         self.remove_package()
-        self.archive()
+        archiving.archive(self)
         self.install_package()
         code, found = recovering.recover()
         self.assertEqual((0, [self.server['id']]), (code, list(found)))

@@ -8,6 +8,7 @@ import tempfile
 
 import fixtures
 from nova import context as nova_context
+from nova.db.main import models
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from oslo_utils import timeutils
@@ -18,7 +19,9 @@ from cell0_rebuild import conf
 from cell0_rebuild import nova_internals
 from cell0_rebuild import objects
 from tests.functional import base
+from tests.functional import databases
 from tests.functional import races_base
+from tests.functional.wait import commands
 
 SUCCESS = upgradecheck.Code.SUCCESS
 WARNING = upgradecheck.Code.WARNING
@@ -143,3 +146,32 @@ class StatusTest(Checking, base.FunctionalTestCase):
         self.assert_check(
             SUCCESS, '1 buried servers cannot be rebuilt',
             self.checks.check_unknown)
+
+    def test_servers_that_wait_are_a_warning_until_that_is_ended(self):
+        self.addCleanup(cfg.CONF.reset)
+        self.bury()
+        self.assert_check(SUCCESS, None, self.checks.check_waiting)
+        shown = [self.bury(metadata={'cell0_rebuild_wait': 'yes'})
+                 for _ in range(2)][1]
+        databases.update(
+            'cell0', models.Instance, shown['id'], vm_state='building')
+        self.assert_check(
+            WARNING, '2 servers wait for a host, 1 of them shown as BUILD',
+            self.checks.check_waiting)
+        self.assert_check(
+            WARNING, '"cell0-rebuild-manage wait end --all"',
+            self.checks.check_waiting)
+        self.assertEqual(0, commands.run('end', '--all')[0])
+        self.assert_check(SUCCESS, None, self.checks.check_waiting)
+
+    def test_who_is_shown_as_build_and_no_longer_waits_is_a_warning(self):
+        server = self.bury()
+        databases.update(
+            'cell0', models.Instance, server['id'], vm_state='building')
+        self.assert_check(
+            WARNING, '1 of them shown as BUILD', self.checks.check_waiting)
+
+    def test_a_value_of_the_waiting_service_that_cannot_be_is_a_failure(self):
+        self._parse('[cell0_rebuild_wait]', 'max_time = soon')
+        self.assert_check(
+            FAILURE, 'max_time: ', self.checks.check_waiting)

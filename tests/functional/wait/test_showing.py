@@ -13,21 +13,11 @@ from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
 from tests.functional.wait import keystone
+from tests.functional.wait import showing_base
 from tests.functional.wait import sweeping
 
 
-class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
-
-    options = {'vm_states': ['error', 'building']}
-
-    def setUp(self):
-        super().setUp()
-        self.flags(show='build', group=keystone.GROUP)
-        self.fill()
-        self.server = self.wait_for_room({'cell0_rebuild_wait': '1h'})
-
-    def assert_shown(self, status):
-        self.assert_shown_once(self.server['id'], status)
+class ShowingTest(showing_base.ShowingTestCase):
 
     def test_it_is_build_until_it_is_active(self):
         self.sweeper.sweep()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What users and operators can do with a server that is shown as BUILD."""
+
+from nova import context as nova_context
+
+from cell0_rebuild import objects
+from tests.functional import archiving
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import races_base
+from tests.functional import recovering
+from tests.functional import removing
+from tests.functional.wait import commands
+from tests.functional.wait import showing_base
+
+
+class BuildTest(showing_base.ShowingTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.sweeper.sweep()
+        self.assert_shown('BUILD')
+
+    def listed(self, status):
+        """Return the servers that a list with a status shows."""
+        return [server['id'] for server in self.api.get_servers(
+            search_opts={'status': status})]
+
+    def used(self):
+        """Return what counts for the quota of its project."""
+        limits = self.api.get_limits()['absolute']
+        return {name: value for name, value in limits.items()
+                if name.endswith('Used')}
+
+    def test_recover_leaves_it_alone(self):
+        before = databases.dump()
+        self.assertEqual((0, {}), recovering.recover())
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_a_list_of_build_has_it_and_one_of_error_does_not(self):
+        self.assertEqual([self.server['id']], self.listed('BUILD'))
+        self.assertEqual([], self.listed('ERROR'))
+        self.assertEqual(0, commands.run('end', self.server['id'])[0])
+        self.assertEqual([], self.listed('BUILD'))
+        self.assertEqual([self.server['id']], self.listed('ERROR'))
+
+    def test_it_counts_for_the_quota_as_one_in_error(self):
+        used = self.used()
+        self.assertEqual(1, used['totalInstancesUsed'])
+        commands.run('end', self.server['id'])
+        self.assertEqual(used, self.used())
+
+    def test_archiving_leaves_it_alone_while_it_lives(self):
+        before = databases.dump()
+        archiving.archive(self)
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_deleted_before_it_was_tried_nothing_is_left(self):
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_deleted_before_its_message_arrives_nothing_is_left(self):
+        late = self.useFixture(races_base.HeldMessage())
+        self.make_room()
+        self.sweeper.sweep()
+        self.assert_shown('BUILD')
+        self.api.delete_server(self.server['id'])
+        late.deliver()
+        self.assert_gone()
+
+    def test_deleted_while_the_scheduler_thinks_nothing_is_left(self):
+        self.make_room()
+        for when in ('before', 'after'):
+            self.useFixture(base.Interception(races_base.SCHEDULER, **{
+                when: lambda *args, **kwargs: self.api.api_request(
+                    f'/servers/{self.server["id"]}', method='DELETE')}))
+        self.sweeper.sweep()
+        self.assert_gone()
+
+    def test_deleted_after_it_found_no_host_nothing_is_left(self):
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [False], databases.hidden(self.server['id'])))
+        self.assert_shown('BUILD')
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_deleted_on_its_host_nothing_is_left(self):
+        self.make_room()
+        self.sweeper.sweep()
+        self.active(self.server)
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_a_lock_holds_it_and_nobody_rebuilds_or_deletes_it(self):
+        self.api.post_server_action(self.server['id'], {'lock': None})
+        self.make_room()
+        self.assert_left_alone(self.server, code='locked')
+        self.assert_refused(409, self.server)
+        self.assertEqual(409, self.api.api_request(
+            f'/servers/{self.server["id"]}', method='DELETE').status_code)
+        self.assert_shown('BUILD')
+        self.api.post_server_action(self.server['id'], {'unlock': None})
+        self.sweeper.sweep()
+        self.active(self.server)
+
+    def test_what_its_owner_changes_stays_when_it_is_active(self):
+        self.api.put_server(self.server['id'], {'server': {
+            'name': 'renamed', 'description': 'waits'}})
+        self.assert_shown('BUILD')
+        self.make_room()
+        self.sweeper.sweep()
+        self.assertEqual('renamed', self.active(self.server)['name'])
+
+
+class RemovedTest(removing.RemovingMixin, showing_base.ShowingTestCase):
+
+    def test_stock_nova_shows_and_deletes_who_was_ended(self):
+        self.sweeper.sweep()
+        code, said = commands.run('end', '--all')
+        self.assertEqual(0, code, said)
+        self.remove_package()
+        self.assert_shown('ERROR')
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_stock_nova_deletes_also_who_was_not_ended(self):
+        self.sweeper.sweep()
+        self.remove_package()
+        self.assert_shown('BUILD')
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_who_can_no_longer_be_rebuilt_is_ended_too(self):
+        self.sweeper.sweep()
+        objects.forget(nova_context.get_admin_context(), self.server['id'])
+        code, said = commands.run('end', '--all')
+        self.assertEqual(0, code, said)
+        self.assertIn('waits no longer', said)
+        self.assert_shown('ERROR')
