@@ -10,13 +10,11 @@ import typing as ty
 
 from oslo_log import log as logging
 
-from cell0_rebuild.wait import broken_hosts
+from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
 from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import whereabouts
 
@@ -28,12 +26,8 @@ _LOST = datetime.timedelta(hours=1)
 # Of two builds that failed in a row, the first may have been so long ago.
 _HISTORY = datetime.timedelta(hours=2)
 
-_OTHERS_FIRST = reasons.Reason(
-    reasons.Code.ORDER,
-    'There is room. The server is tried when those that are being built are '
-    'ACTIVE.')
-
 _State = whereabouts.State
+_BUILT = (_State.LANDED, _State.FAILED_ON_HOST)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +41,6 @@ class Ended:
     waited: datetime.timedelta | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Sent:
-    server: records.Waiting
-    shape: known_shapes.Shape
-    at: datetime.datetime
-
-
 class Traffic:
     """Knows who is on its way.
 
@@ -63,18 +50,14 @@ class Traffic:
     def __init__(self, context: ty.Any) -> None:
         """:param context: an administrator's."""
         self._context = context
-        self._sent: dict[str, _Sent] = {}
-        self._start = pacing.SlowStart()
-        self._minute = pacing.PerMinute()
-        self._hosts = broken_hosts.BrokenHosts()
-        self._rests = rests.Rests()
+        self._admission = admission.Admission()
         self._noted: dict[str, datetime.datetime] = {}
         self._others = 0
         self._learned_at: datetime.datetime | None = None
 
     def has(self, uuid: str) -> bool:
         """Tell whether a server is on its way."""
-        return uuid in self._sent
+        return uuid in self._admission.on_their_way
 
     def settle(
         self, section: ty.Any, now: datetime.datetime
@@ -85,20 +68,19 @@ class Traffic:
         :returns: what became of those that no longer are, by their UUID.
         """
         ended: dict[str, Ended] = {}
-        for uuid, sent in list(self._sent.items()):
+        for uuid, sent in list(self._admission.on_their_way.items()):
             state = self._state(uuid)
             if state is not _State.ON_ITS_WAY:
                 ended[uuid] = Ended(
                     state, now - sent.server.created_at
                     if state is _State.LANDED else None)
-                self._note(sent.shape, state, section, now)
+                self._admission.settled(uuid, state, section, now)
                 self._note_build(uuid, state, now)
-                del self._sent[uuid]
             elif sent.at + _LOST <= now:
                 LOG.warning(
                     'The server has been on its way for too long and is no '
                     'longer looked at.', instance_uuid=uuid)
-                del self._sent[uuid]
+                self._admission.lost(uuid)
         return ended
 
     def _state(self, uuid: str) -> whereabouts.State:
@@ -118,29 +100,20 @@ class Traffic:
 
         :param section: the options.
         """
-        rest = self._rests.reason(str(shape), now)
-        if rest is not None:
-            return rest
-        self._learn(now)
-        if len(self._sent) + self._others >= self._hosts.allowed(now):
-            return (reasons.Reason(reasons.Code.BROKEN_HOSTS)
-                    if self._hosts.stopped else _OTHERS_FIRST)
-        alike = sum(sent.shape == shape for sent in self._sent.values())
-        if (alike >= self._start.allowed(shape, section.at_once)
-                or not self._minute.take(section.per_minute)):
-            return reasons.Reason(reasons.Code.ORDER)
-        return None
+        if self._admission.rest(shape, now) is None:
+            self._learn(now)
+        return self._admission.why_not(shape, section, now, self._others)
 
     def sent(
         self, server: records.Waiting, shape: known_shapes.Shape,
         now: datetime.datetime,
     ) -> None:
         """Note that the rebuild of a server was accepted."""
-        self._sent[server.uuid] = _Sent(server, shape, now)
+        self._admission.sent(server, shape, now)
 
     def keep(self, shapes: ty.Container[known_shapes.Shape]) -> None:
         """Forget how fast servers of other shapes may be sent."""
-        self._start.keep(shapes)
+        self._admission.keep(shapes)
 
     def _learn(self, now: datetime.datetime) -> None:
         """Note the builds of servers that others have sent, once a sweep."""
@@ -148,7 +121,7 @@ class Traffic:
             return
         self._learned_at = now
         found = [build for build in builds.since(self._context, now - _HISTORY)
-                 if build.uuid not in self._sent]
+                 if not self.has(build.uuid)]
         self._others = sum(
             build.state is _State.ON_ITS_WAY and build.at + _LOST > now
             for build in found)
@@ -157,37 +130,17 @@ class Traffic:
         self._noted = {uuid: at for uuid, at in self._noted.items()
                        if at >= now - _HISTORY}
 
-    def _note(
-        self, shape: known_shapes.Shape, state: whereabouts.State,
-        section: ty.Any, now: datetime.datetime,
-    ) -> None:
-        if state is _State.LANDED:
-            self._start.landed(shape, section.at_once)
-            self._rests.end(str(shape))
-        elif state in (_State.FAILED_ON_HOST, _State.BURIED):
-            self._start.refused(shape)
-        if state is _State.BURIED:
-            # Others of the shape would be refused likewise.
-            self._rests.begin(
-                str(shape), reasons.Reason(reasons.Code.SCHEDULER), now,
-                section.backoff, section.backoff_max)
-
     def _note_build(
         self, uuid: str, state: whereabouts.State, at: datetime.datetime
     ) -> None:
-        if uuid in self._noted:
+        if uuid in self._noted or state not in _BUILT:
             return
-        stopped = self._hosts.stopped
-        if state is _State.LANDED:
-            self._hosts.landed(at)
-        elif state is _State.FAILED_ON_HOST:
-            self._hosts.failed(at)
-        else:
-            return
+        stopped = self._admission.stopped
+        self._admission.built(state, at)
         self._noted[uuid] = at
-        if self._hosts.stopped and not stopped:
+        if self._admission.stopped and not stopped:
             LOG.warning('Builds fail on hosts: one server is tried every half '
                         'hour until one lands.', instance_uuid=uuid)
-        elif stopped and not self._hosts.stopped:
+        elif stopped and not self._admission.stopped:
             LOG.info('A build has succeeded: servers are sent again.',
                      instance_uuid=uuid)

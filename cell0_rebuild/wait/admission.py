@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Whether another server may be sent, as a function of how others have ended.
+
+It reads nothing: it is told who was sent, and what became of them.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import time
+import typing as ty
+
+from cell0_rebuild.wait import broken_hosts
+from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import rests
+from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import whereabouts
+
+_OTHERS_FIRST = reasons.Reason(
+    reasons.Code.ORDER,
+    'There is room. The server is tried when those that are being built are '
+    'ACTIVE.')
+
+_State = whereabouts.State
+
+
+@dataclasses.dataclass(frozen=True)
+class Sent:
+    """A server on its way.
+
+    :param at: since when.
+    """
+
+    server: records.Waiting
+    shape: known_shapes.Shape
+    at: datetime.datetime
+
+
+class Admission:
+    """Knows who is on its way. All times are UTC without a time zone."""
+
+    def __init__(
+        self, clock: collections.abc.Callable[[], float] = time.monotonic
+    ) -> None:
+        """:param clock: seconds that never go back."""
+        self.on_their_way: dict[str, Sent] = {}
+        self._start = pacing.SlowStart()
+        self._minute = pacing.PerMinute(clock)
+        self._hosts = broken_hosts.BrokenHosts()
+        self._rests = rests.Rests()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether builds fail on hosts."""
+        return self._hosts.stopped
+
+    def rest(
+        self, shape: known_shapes.Shape, now: datetime.datetime
+    ) -> reasons.Reason | None:
+        """Return why a shape rests; None if it does not."""
+        return self._rests.reason(str(shape), now)
+
+    def why_not(
+        self, shape: known_shapes.Shape, section: ty.Any,
+        now: datetime.datetime, others: int = 0,
+    ) -> reasons.Reason | None:
+        """Return why no other server of a shape may be sent now.
+
+        One that may is counted as requested.
+
+        :param section: the options.
+        :param others: how many servers that others sent are on their way.
+        """
+        rest = self.rest(shape, now)
+        if rest is not None:
+            return rest
+        if len(self.on_their_way) + others >= self._hosts.allowed(now):
+            return (reasons.Reason(reasons.Code.BROKEN_HOSTS)
+                    if self.stopped else _OTHERS_FIRST)
+        alike = sum(
+            sent.shape == shape for sent in self.on_their_way.values())
+        if (alike >= self._start.allowed(shape, section.at_once)
+                or not self._minute.take(section.per_minute)):
+            return reasons.Reason(reasons.Code.ORDER)
+        return None
+
+    def sent(
+        self, server: records.Waiting, shape: known_shapes.Shape,
+        now: datetime.datetime,
+    ) -> None:
+        """Note that the rebuild of a server was accepted."""
+        self.on_their_way[server.uuid] = Sent(server, shape, now)
+
+    def lost(self, uuid: str) -> Sent:
+        """Look no longer at a server on its way, and return it."""
+        return self.on_their_way.pop(uuid)
+
+    def settled(
+        self, uuid: str, state: whereabouts.State, section: ty.Any,
+        now: datetime.datetime,
+    ) -> Sent:
+        """Note what became of a server, and return it.
+
+        :param section: the options.
+        """
+        sent = self.lost(uuid)
+        if state is _State.LANDED:
+            self._start.landed(sent.shape, section.at_once)
+            self._rests.end(str(sent.shape))
+        elif state in (_State.FAILED_ON_HOST, _State.BURIED):
+            self._start.refused(sent.shape)
+        if state is _State.BURIED:
+            # Others of the shape would be refused likewise.
+            self._rests.begin(
+                str(sent.shape), reasons.Reason(reasons.Code.SCHEDULER), now,
+                section.backoff, section.backoff_max)
+        return sent
+
+    def built(
+        self, state: whereabouts.State, at: datetime.datetime
+    ) -> None:
+        """Note how a build on a host has ended, whoever has sent it."""
+        if state is _State.LANDED:
+            self._hosts.landed(at)
+        elif state is _State.FAILED_ON_HOST:
+            self._hosts.failed(at)
+
+    def keep(
+        self, shapes: collections.abc.Container[known_shapes.Shape]
+    ) -> None:
+        """Forget how fast servers of other shapes may be sent."""
+        self._start.keep(shapes)

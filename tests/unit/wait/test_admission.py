@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import datetime
+import types
+
+import testtools
+
+from cell0_rebuild.wait import admission
+from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import whereabouts
+from tests.unit.wait import samples
+
+SMALL, LARGE = known_shapes.Shape('small'), known_shapes.Shape('large')
+MINUTE = datetime.timedelta(minutes=1)
+LANDED = whereabouts.State.LANDED
+BURIED = whereabouts.State.BURIED
+FAILED = whereabouts.State.FAILED_ON_HOST
+
+
+class AdmissionTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.section = types.SimpleNamespace(
+            at_once=4, per_minute=60, backoff=MINUTE,
+            backoff_max=30 * MINUTE)
+        self.now, self.number = samples.NOON, 0
+        self.admission = admission.Admission(lambda: 0.0)
+
+    def why_not(self, shape=SMALL, others=0):
+        return self.admission.why_not(shape, self.section, self.now, others)
+
+    def send(self, shape=SMALL):
+        """Send as many servers as may be, and return their UUIDs."""
+        sent = []
+        while self.why_not(shape) is None:
+            self.number += 1
+            server = samples.server(self.number)
+            self.admission.sent(server, shape, self.now)
+            sent.append(server.uuid)
+        return sent
+
+    def settle(self, uuids, state=LANDED):
+        for uuid in uuids:
+            self.admission.settled(uuid, state, self.section, self.now)
+            self.admission.built(state, self.now)
+
+    def test_a_shape_begins_with_one_and_doubles(self):
+        found = []
+        for _ in range(4):
+            sent = self.send()
+            found.append(len(sent))
+            self.settle(sent)
+        self.assertEqual([1, 2, 4, 4], found)
+
+    def test_at_most_two_go_while_none_has_landed(self):
+        self.assertEqual((1, 1, 0), (
+            len(self.send()), len(self.send(LARGE)),
+            len(self.send(known_shapes.Shape('huge')))))
+
+    def test_those_of_others_count(self):
+        self.assertIsNone(self.why_not(others=1))
+        self.assertIs(reasons.Code.ORDER, self.why_not(others=2).code)
+
+    def test_a_shape_that_was_refused_rests_and_no_other(self):
+        self.settle(self.send(), BURIED)
+        self.assertIs(reasons.Code.SCHEDULER, self.why_not().code)
+        self.assertIsNone(self.why_not(LARGE))
+        self.now += 1.2 * MINUTE
+        self.assertIsNone(self.why_not())
+
+    def test_one_that_lands_ends_what_its_shape_has_learned_of_rests(self):
+        for _ in range(5):
+            self.settle(self.send(), BURIED)
+            self.now += 30 * MINUTE
+        self.settle(self.send())
+        self.settle(self.send()[:1], BURIED)
+        self.now += 1.2 * MINUTE
+        self.assertIsNone(self.admission.rest(SMALL, self.now))
+
+    def test_builds_that_fail_stop_all_shapes(self):
+        for shape in (SMALL, LARGE):
+            self.settle(self.send(shape), FAILED)
+        self.assertTrue(self.admission.stopped)
+        self.assertIs(
+            reasons.Code.BROKEN_HOSTS,
+            self.why_not(known_shapes.Shape('huge')).code)
+
+    def test_one_that_is_lost_tells_nothing(self):
+        [uuid] = self.send()
+        self.admission.lost(uuid)
+        self.assertEqual(1, len(self.send()))
+
+    def test_no_minute_has_more_than_the_budget(self):
+        self.section.per_minute = 1
+        self.settle(self.send())
+        self.assertIs(reasons.Code.ORDER, self.why_not(LARGE).code)
