@@ -17,7 +17,7 @@ import typing as ty
 from cell0_rebuild.wait import waiting as records
 
 # Who has waited a day longer has made up for a whole quota in use.
-_A_WHOLE_QUOTA = datetime.timedelta(days=1)
+A_WHOLE_QUOTA = datetime.timedelta(days=1)
 # An owner's wish to stand back counts hours.
 _NICE = datetime.timedelta(hours=1)
 # More is the same. A quota can be lowered below what is used, to 0 as well.
@@ -28,14 +28,17 @@ _Shares = collections.abc.Mapping[str, float]
 
 
 def ordered(
-    policy: str, waiting: _Servers, shares: _Shares
+    policy: str, waiting: _Servers, shares: _Shares,
+    aging: datetime.timedelta = A_WHOLE_QUOTA,
 ) -> list[records.Waiting]:
     """Return all servers, the first first.
 
     :param policy: ``fair`` or ``fifo``.
     :param shares: of each project; see :func:`fair`.
+    :param aging: likewise.
     """
-    return fifo(waiting) if policy == 'fifo' else fair(waiting, shares)
+    return fifo(waiting) if policy == 'fifo' else fair(
+        waiting, shares, aging)
 
 
 def fifo(waiting: _Servers) -> list[records.Waiting]:
@@ -43,15 +46,20 @@ def fifo(waiting: _Servers) -> list[records.Waiting]:
     return fair(waiting, {})
 
 
-def fair(waiting: _Servers, shares: _Shares) -> list[records.Waiting]:
+def fair(
+    waiting: _Servers, shares: _Shares,
+    aging: datetime.timedelta = A_WHOLE_QUOTA,
+) -> list[records.Waiting]:
     """Return all servers, the old ones of projects that use little first.
 
     :param shares: the part of its quota that a project uses, by its ID: 0 or
         more, 1 is all of it. A project that is not there uses nothing.
+    :param aging: how much longer a server has to wait to make up for a whole
+        quota in use.
     """
     def key(server: records.Waiting) -> tuple[ty.Any, ...]:
         share = min(shares.get(server.project_id, 0.0), _MOST_QUOTAS)
-        turn = (server.created_at + share * _A_WHOLE_QUOTA
+        turn = (server.created_at + share * aging
                 + server.nice * _NICE)
         return -server.priority, turn, server.created_at, server.uuid
 

@@ -53,6 +53,13 @@ class OrderTest(testtools.TestCase):
                 expected, 'fair', [samples.server(1, 'a', age=age),
                                    samples.server(2, 'b')], shares)
 
+    def test_how_long_makes_up_for_a_whole_quota_can_be_told(self):
+        servers = [samples.server(1, 'a', age=2), samples.server(2, 'b')]
+        for hours, expected in ((1, [1, 2]), (3, [2, 1])):
+            self.assertEqual(expected, [int(one.uuid[-4:]) for one in (
+                order.ordered('fair', servers, {'a': 1.0},
+                              hours * samples.HOUR))])
+
     def test_who_stands_back_is_as_if_he_had_come_later(self):
         servers = [samples.server(1, age=3, nice=2), samples.server(2, age=2)]
         for policy in ('fair', 'fifo'):
