@@ -22,6 +22,9 @@ PATCHES = (
     patching.Patch(
         nova_internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
     patching.Patch(
+        nova_internals.SET_VM_STATE,
+        f'{_WRAPPERS}.waiters:set_vm_state_and_notify'),
+    patching.Patch(
         nova_internals.ACTION_START, f'{_WRAPPERS}.hooks:action_start'),
     patching.Patch(
         nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.hooks:destroy_mapping'),

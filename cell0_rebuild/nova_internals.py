@@ -78,6 +78,11 @@ BURY_IN_CELL0 = patching.Target(
     'block_device_mapping=None, tags=None',
     'knows who is buried; overridden for a rebuild that fails')
 
+SET_VM_STATE = patching.Target(
+    _CONDUCTOR, 'ComputeTaskManager._set_vm_state_and_notify',
+    'self, context, instance_uuid, method, updates, ex, request_spec',
+    'shows who waits as BUILD; called: shows ERROR and the fault')
+
 ACTION_START = patching.Target(
     'nova.objects.instance_action', 'InstanceAction.action_start',
     'cls, context, instance_uuid, action_name, want_result=True',
@@ -132,10 +137,6 @@ BUILD_STEPS = (
         _CONDUCTOR, 'ComputeTaskManager._create_instance_action_for_cell0',
         'self, context, instance, exc',
         'called: records the failed rebuild'),
-    patching.Target(
-        _CONDUCTOR, 'ComputeTaskManager._set_vm_state_and_notify',
-        'self, context, instance_uuid, method, updates, ex, request_spec',
-        'called: shows ERROR and the fault'),
 )
 
 # Called to move a server, in nova-api and nova-conductor and by

@@ -89,12 +89,12 @@ def _end(options: ty.Any) -> int:
     from nova import context as nova_context
 
     from cell0_rebuild.wait import deciding
-    from cell0_rebuild.wait import options as wait_options
+    from cell0_rebuild.wait import wish_options
     servers: ty.Iterable[str] = [options.server]
     if options.all:
-        wait_options.register(cfg.CONF)
+        wish_options.register(cfg.CONF)
         servers = (server.uuid for server in deciding.all_waiting(
-            nova_context.get_admin_context(), wait_options.site(cfg.CONF)))
+            nova_context.get_admin_context(), wish_options.site(cfg.CONF)))
     return max((_told(deciding.end, server, 'waits no longer')
                 for server in servers), default=DONE)
 

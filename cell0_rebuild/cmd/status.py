@@ -128,11 +128,12 @@ class Checks(upgradecheck.UpgradeCommands):
 
         from cell0_rebuild.wait import deciding
         from cell0_rebuild.wait import options
+        from cell0_rebuild.wait import wish_options
         options.register(cfg.CONF)
         if problems := options.problems(cfg.CONF):
             return _failure('; '.join(problems))
         shown = [server.is_shown for server in deciding.all_waiting(
-            context.get_admin_context(), options.site(cfg.CONF))]
+            context.get_admin_context(), wish_options.site(cfg.CONF))]
         if not shown:
             return _success()
         return _warning(

@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild.conductor import ec2
+from cell0_rebuild.conductor import waiters
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
 
@@ -45,10 +46,13 @@ def bury_in_cell0(
     keep it must not fail the burial.
     """
     retained = _retained.get()
-    context, uuids = _who(*args, **kwargs)
+    context, build_requests = _who(*args, **kwargs)
+    uuids = [request.instance_uuid for request in build_requests]
+    kept = False
     if retained is not None:
         try:
             our_objects.keep(context, {uuid: retained[uuid] for uuid in uuids})
+            kept = True
             for uuid in uuids:
                 _warn_of_loss(uuid, retained[uuid])
         except Exception as error:
@@ -57,7 +61,8 @@ def bury_in_cell0(
                 'The requested networks of servers %s could not be kept (%s). '
                 'They are buried and cannot be rebuilt from cell0.',
                 ', '.join(uuids), type(error).__name__)
-    wrapped(*args, **kwargs)
+    with waiters.shown(build_requests if kept else ()):
+        wrapped(*args, **kwargs)
     for uuid in uuids:
         ec2.forget_id(uuid)
 
@@ -97,5 +102,5 @@ def _who(
     context: ty.Any, request_spec: ty.Any, exc: ty.Any,
     build_requests: ty.Any = None, instances: ty.Any = None,
     block_device_mapping: ty.Any = None, tags: ty.Any = None,
-) -> tuple[ty.Any, list[str]]:
-    return context, [request.instance_uuid for request in build_requests or ()]
+) -> tuple[ty.Any, list[ty.Any]]:
+    return context, build_requests or []

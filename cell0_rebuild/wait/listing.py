@@ -23,6 +23,7 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import why
+from cell0_rebuild.wait import wish_options
 
 _ROOM = reasons.Reason(
     reasons.Code.ORDER,
@@ -61,7 +62,7 @@ def rows(
     :raises NoPlacement: if it does not answer.
     """
     section = conf[options.GROUP.name]
-    found = census.take(context, options.site(conf))
+    found = census.take(context, wish_options.site(conf))
     now = timeutils.utcnow()
     waiting = limit.within(
         found.waiting, section.max_waiting_per_project, now)

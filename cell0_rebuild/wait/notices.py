@@ -84,16 +84,6 @@ class Notices:
 
 
 @main_db_api.pick_context_manager_reader
-def was_told(context: ty.Any, uuid: str) -> bool:
-    """Tell whether the owner of a server was ever told why it waits.
-
-    :param context: targeted at cell0.
-    """
-    return context.session.query(models.InstanceAction.id).filter_by(
-        instance_uuid=uuid, action=ACTION).first() is not None
-
-
-@main_db_api.pick_context_manager_reader
 def _read(
     context: ty.Any, uuids: collections.abc.Collection[str]
 ) -> dict[str, str]:

@@ -25,7 +25,6 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import decisions
-from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 
 # What the owner reads in place of why no host was found at first.
@@ -60,7 +59,8 @@ class Showing:
     ) -> None:
         """Show servers as BUILD, and no others.
 
-        Nothing is asked or written if it is so already.
+        Nothing is asked or written if it is so already. One that Nova is about
+        to bury has a task_state, and stays as it is.
 
         :param waiting: those to show as BUILD.
         :param shown: those that are.
@@ -69,9 +69,7 @@ class Showing:
             with contextlib.suppress(_Ended):
                 _show_build(self._context, uuid)
         for uuid in sorted(shown - waiting):
-            # Nova shows a server as BUILD until it has buried it.
-            if notices.was_told(self._context, uuid):
-                show_error(self._context, uuid)
+            show_error(self._context, uuid)
 
 
 class _Ended(Exception):

@@ -33,6 +33,7 @@ from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import traffic
 from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import wish_options
 
 _Outcome = rebuilds.Outcome
 
@@ -129,7 +130,7 @@ class Sweeper:
         now, swept = self._clock(), swept or Swept()
         section = self._conf[options.GROUP.name]
         swept.ended = self._traffic.settle(section, now)
-        found = census.take(self._context, options.site(self._conf))
+        found = census.take(self._context, wish_options.site(self._conf))
         swept.problems = found.problems
         waiting = {server.uuid: server for server in limit.within(
             found.waiting, section.max_waiting_per_project, now)}

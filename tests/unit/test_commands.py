@@ -38,7 +38,7 @@ class CommandsTest(testtools.TestCase):
         self.assertEqual(dict.fromkeys(
             ('Nova can be patched', 'cell0-rebuild is enabled', 'Options',
              'API microversion', 'Interrupted rebuilds',
-             'Servers buried without networks'),
+             'Servers buried without networks', 'Servers that wait'),
             (upgradecheck.Code.SUCCESS, None)), checks)
 
     def test_the_check_fails_on_an_option_and_names_it(self):

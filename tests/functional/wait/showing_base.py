@@ -15,9 +15,9 @@ class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(show='build', group=keystone.GROUP)
         self.fill()
         self.server = self.wait_for_room({'cell0_rebuild_wait': '1h'})
+        self.flags(show='build', group=keystone.GROUP)
 
     def assert_shown(self, status):
         """Check what GET and the lists show of it."""

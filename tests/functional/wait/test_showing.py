@@ -79,10 +79,10 @@ class ShowingTest(showing_base.ShowingTestCase):
         self.sweeper.sweep()
         self.assert_shown('ERROR')
 
-    def test_who_has_not_been_told_to_wait_stays_as_nova_shows_it(self):
+    def test_who_is_just_being_buried_stays_as_nova_shows_it(self):
         self.flags(who='off', group=keystone.GROUP)
         databases.update('cell0', models.Instance, self.server['id'],
-                         vm_state='building')
+                         vm_state='building', task_state='scheduling')
         self.sweeper.sweep()
         self.assert_shown('BUILD')
 

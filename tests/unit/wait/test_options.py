@@ -11,6 +11,7 @@ from oslo_config import generator
 import testtools
 
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import wish_options
 from cell0_rebuild.wait import wishes
 
 HOUR = datetime.timedelta(hours=1)
@@ -45,7 +46,8 @@ class OptionsTest(testtools.TestCase):
         conf = self.conf()
         self.assertEqual([], options.problems(conf))
         self.assertEqual(
-            wishes.Site('asked', 24 * HOUR, 168 * HOUR), options.site(conf))
+            wishes.Site('asked', 24 * HOUR, 168 * HOUR),
+            wish_options.site(conf))
 
     def test_registering_twice_is_harmless(self):
         conf = self.conf()
