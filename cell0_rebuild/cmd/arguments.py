@@ -23,8 +23,11 @@ def add_server(parser: argparse.ArgumentParser) -> None:
         help='The UUID of the server.')
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add how the answer is shown."""
+def add_format(parser: argparse.ArgumentParser, *others: str) -> None:
+    """Add how the answer is shown.
+
+    :param others: formats beside a table and JSON.
+    """
     parser.add_argument(
-        '--format', choices=('table', 'json'), default='table',
+        '--format', choices=('table', 'json', *others), default='table',
         help='How to show it. Default: %(default)s.')

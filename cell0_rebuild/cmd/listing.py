@@ -11,9 +11,11 @@ import sys
 import typing as ty
 
 from oslo_config import cfg
+from oslo_utils import timeutils
 import prettytable
 
 from cell0_rebuild.cmd import arguments
+from cell0_rebuild.cmd import html_page
 
 if ty.TYPE_CHECKING:
     from cell0_rebuild.wait import listing
@@ -40,7 +42,7 @@ def add_parser(commands: ty.Any) -> None:
                     'and why each waits. Nothing is changed or claimed.')
     parser.add_argument(
         '--project', metavar='ID', help='Only the servers of this project.')
-    arguments.add_format(parser)
+    arguments.add_format(parser, 'html')
     parser.set_defaults(run=run, internals=lambda internals: (
         *internals.MOVES, *internals.DEMANDS, *internals.PROBES,
         *internals.SHARES))
@@ -60,7 +62,7 @@ def run(options: ty.Any) -> int:
     rows = listing.rows(
         nova_context.get_admin_context(), cfg.CONF, options.project)
     try:
-        (_show_json if options.format == 'json' else _show)(rows)
+        _FORMATS[options.format](rows)
     except exceptions.NoPlacement as error:
         print(f'Placement cannot be asked: {error}', file=sys.stderr)
         return FAILED
@@ -99,5 +101,15 @@ def _show_json(rows: collections.abc.Iterator[listing.Row]) -> None:
     } for row in rows], indent=1))
 
 
+def _show_html(rows: collections.abc.Iterator[listing.Row]) -> None:
+    found = list(rows)
+    print(html_page.page(
+        _COLUMNS, [_cells(row) for row in found],
+        (row.reason.code.value for row in found), _time(timeutils.utcnow())))
+
+
 def _time(when: ty.Any) -> str:
     return f'{when:%Y-%m-%dT%H:%M:%SZ}'
+
+
+_FORMATS = {'table': _show, 'json': _show_json, 'html': _show_html}

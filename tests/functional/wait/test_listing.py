@@ -3,6 +3,7 @@
 """What ``cell0-rebuild-manage wait list`` shows, on real Placement."""
 
 import json
+from xml.etree import ElementTree
 
 from nova.db.main import models
 from nova.tests.unit import fake_requests
@@ -128,6 +129,17 @@ class ListingTestCase(asking.AskingMixin, census_base.WaitingTestCase):
         self.assertEqual(0, code, text)
         self.assertRegex(
             text, rf'\| 1 +\| {server["id"]} \|.*VCPU.*\| capacity ')
+
+    def test_a_page_shows_the_same_and_takes_text_for_text(self):
+        server = self.bury_aged(0)
+        commands.run('hold', server['id'], '--reason', '<b>not now</b>')
+        code, text = commands.run('list', '--format', 'html')
+        self.assertEqual(0, code, text)
+        page = ElementTree.fromstring(text)
+        cells = [cell.text for cell in page.findall('body/table//td')]
+        self.assertEqual(['1', server['id']], cells[:2])
+        self.assertIn('held: <b>not now</b>', cells)
+        self.assertIn('held: 1, in all: 1.', page.find('body/p').text)
 
     def test_nobody_who_waits_is_an_empty_list(self):
         self.bury()
