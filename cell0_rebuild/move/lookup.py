@@ -14,9 +14,10 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild.move import cells
+from cell0_rebuild import db_text
 from cell0_rebuild import objects as our_objects
 
-_RETAINED = f'%"{our_objects.SECTION}"%'
+_RETAINED = f'"{our_objects.SECTION}"'
 
 
 class Found(ty.NamedTuple):
@@ -63,7 +64,7 @@ def has_retained(spec: ty.Any) -> ty.Any:
 
     :param spec: the column.
     """
-    return spec.like(_RETAINED)
+    return db_text.Contains(spec, _RETAINED)
 
 
 @api_db_api.context_manager.reader

@@ -23,6 +23,7 @@ from oslo_config import cfg
 from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
+from cell0_rebuild import db_text
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
@@ -172,7 +173,7 @@ def _if_in(text: str, column: ty.Any) -> ty.Any:
 
     Most rows have it not, and need not be sent.
     """
-    return sa.case((column.contains(text, autoescape=True), column))
+    return sa.case((db_text.Contains(column, text), column))
 
 
 def _extra_specs(flavor: str | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
 from tests.integration import meetings
@@ -75,6 +76,9 @@ class SpecTestCase(specs.TestCase):
         """Check whether all that was kept is there."""
         retained = self.load(self.uuid).retained
         self.assertEqual(expected, retained is not None)
+        self.assertEqual(
+            {self.uuid} if expected else set(),
+            lookup.retained_of(self.another_context(), [self.uuid]))
         if expected:
             self.assertEqual(FILES, retained.injected_files)
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Find a text in a column that holds documents.
+
+MariaDB and MySQL compare with LIKE by the collation of the column, letter by
+letter. As bytes the same search takes less than half of the time (30,000
+documents of 5 kB in MariaDB 10.11), and a cell may hold 100,000.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from sqlalchemy import Boolean
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import expression
+
+
+class Contains(expression.FunctionElement):  # type: ignore[misc]
+    """Tells whether a column contains a text: ``Contains(column, text)``.
+
+    The text is plain ASCII. ``%`` and ``_`` in it may stand for anything.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiler.compiles(Contains)  # type: ignore[untyped-decorator]
+def _like(element: Contains, compiling: ty.Any, **kwargs: ty.Any) -> str:
+    column, text = (
+        compiling.process(clause, **kwargs) for clause in element.clauses)
+    return f"({column} LIKE '%%' || {text} || '%%')"
+
+
+@compiler.compiles(Contains, 'mysql', 'mariadb')  # type: ignore[untyped-decorator]
+def _instr(element: Contains, compiling: ty.Any, **kwargs: ty.Any) -> str:
+    column, text = (
+        compiling.process(clause, **kwargs) for clause in element.clauses)
+    return f'(INSTR(CAST({column} AS BINARY), {text}) > 0)'
