@@ -182,6 +182,7 @@ def _configure(argv: list[str]) -> None:
     config.parse_args(argv, init_rpc=False)
     messaging.set_up()
     _debug_only_if_asked(argv)
+    _log_beside_the_answer()
     log.setup(cfg.CONF, 'nova')
     objects.register_all()
     options.register(cfg.CONF)
@@ -202,6 +203,16 @@ def _debug_only_if_asked(argv: list[str]) -> None:
     parser.add_argument('-d', '--debug', action='store_true')
     if not parser.parse_known_args(argv[1:])[0].debug:
         cfg.CONF.set_override('debug', False)
+
+
+def _log_beside_the_answer() -> None:
+    """Log to standard error if nova.conf names no other place.
+
+    oslo.log would take standard output, which has the answer.
+    """
+    conf = cfg.CONF
+    if not (conf.log_file or conf.log_dir or conf.use_journal):
+        conf.set_override('use_stderr', True)
 
 
 if __name__ == '__main__':

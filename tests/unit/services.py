@@ -43,11 +43,14 @@ VERSIONS = {'versions': [{
 class Ended:
     """A process that has ended.
 
+    :param output: what it has printed.
+    :param answer: the part of it that is on standard output.
     :param report: what probe.py has written, or None.
     """
 
     code: int
     output: str
+    answer: str
     report: dict
 
 
@@ -175,11 +178,11 @@ class Nova(fixtures.Fixture):
         self._write()
         process = subprocess.run(
             [str(part) for part in command], env=self.environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=300, check=False)
         report = self.folder / 'report'
-        return Ended(process.returncode, process.stdout,
-                     json.loads(report.read_text())
+        return Ended(process.returncode, process.stderr + process.stdout,
+                     process.stdout, json.loads(report.read_text())
                      if report.exists() else None)
 
     def _database(self, name, models):

@@ -62,6 +62,12 @@ class CommandsTest(testtools.TestCase):
         self.assertEqual((0, importlib.metadata.version('cell0-rebuild')),
                          (ended.code, ended.output.strip()))
 
+    def test_an_answer_in_json_has_no_log_in_it(self):
+        ended = self.nova.start(
+            'cell0-rebuild-manage', '--debug', 'recover', '--format', 'json')
+        self.assertIn(' DEBUG ', ended.output)
+        self.assertEqual([], json.loads(ended.answer))
+
     def recover(self, *arguments):
         """Recover with the nova.conf of a site that debugs Nova."""
         self.nova.configure({'DEFAULT': {'debug': 'true'}})
