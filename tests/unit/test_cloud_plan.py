@@ -2,6 +2,7 @@
 
 """What the plan of a cloud says, and what a change of it changes."""
 
+import json
 import pathlib
 
 import fixtures
@@ -24,11 +25,13 @@ class PlanTest(testtools.TestCase):
     def configurations(self):
         return {service.name: service.options
                 for service in (*services.openstack(self.plan),
+                                *services.waiting(self.plan),
                                 *services.computes(self.plan))}
 
     def digests(self):
         return {service.name: service.digest
-                for service in services.openstack(self.plan)}
+                for service in (*services.openstack(self.plan),
+                                *services.waiting(self.plan))}
 
     def test_a_plan_that_is_saved_is_loaded_as_it_was(self):
         self.plan.save()
@@ -37,9 +40,21 @@ class PlanTest(testtools.TestCase):
     def test_a_folder_without_a_plan_has_none(self):
         self.assertIsNone(plans.Plan.load(self.plan.folder))
 
+    def test_a_plan_from_before_a_service_has_a_port_for_it(self):
+        self.plan.save()
+        path = self.plan.folder / 'plan.json'
+        stored = json.loads(path.read_text())
+        del stored['ports']['metrics']
+        path.write_text(json.dumps(stored))
+        loaded = plans.Plan.load(self.plan.folder)
+        self.assertEqual(
+            {**stored['ports'], 'metrics': loaded.ports['metrics']},
+            loaded.ports)
+
     def test_only_the_controllers_are_told_of_the_package(self):
         self.assertEqual(
-            {'nova', 'nova-scheduler', 'nova-superconductor'},
+            {'nova', 'nova-scheduler', 'nova-superconductor',
+             'cell0-rebuild-wait'},
             {name for name, options in self.configurations().items()
              if 'cell0_rebuild' in options})
 
@@ -59,8 +74,18 @@ class PlanTest(testtools.TestCase):
         self.plan.enabled = False
         after = self.digests()
         self.assertEqual(
-            {'nova', 'nova-scheduler', 'nova-superconductor'},
-            {name for name in before if before[name] != after[name]})
+            {'nova', 'nova-scheduler', 'nova-superconductor',
+             'cell0-rebuild-wait'},
+            {name for name in before if before[name] != after.get(name)})
+
+    def test_servers_that_wait_are_shown_as_the_plan_says(self):
+        self.plan.show = 'build'
+        for name, options in self.configurations().items():
+            if 'cell0_rebuild' in options:
+                self.assertEqual(
+                    ('build', 'error,building'),
+                    (options['cell0_rebuild_wait']['show'],
+                     options['cell0_rebuild']['vm_states']), name)
 
     def test_servers_that_are_there_already_are_not_started(self):
         self.plan.database_url = 'mysql+pymysql://user:word@host:1/'

@@ -56,6 +56,8 @@ def _parser():
                     help='Nova without cell0-rebuild')
     up.add_argument('--api-microversion', metavar='X.Y',
                     help='the option of cell0-rebuild')
+    up.add_argument('--show', choices=('error', 'build'), default='error',
+                    help='the option of cell0-rebuild-wait')
     up.add_argument('--computes', type=int, metavar='N',
                     help='with a new cloud: its hosts (default: 2)')
     down = command('down', _down, 'stop it')
@@ -86,6 +88,7 @@ def _up(options, plan, display):
             for number in range(count)}
     plan.enabled = not options.stock
     plan.api_microversion = options.api_microversion
+    plan.show = options.show
     plan.save()
     _check_packages(plan)
     clouds.Cloud(plan, display).up()

@@ -30,6 +30,7 @@ class Cloud:
 
     def up(self):
         """Have all of it running; what runs as it should is left alone."""
+        self._stop_others()
         self._once('folders', self._make_folders)
         self._start(services.infrastructure(self.plan))
         self._once('databases', lambda: schema.create(self.plan))
@@ -38,9 +39,11 @@ class Cloud:
         self._start([*services.broker(self.plan),
                      services.identity(self.plan)])
         self._once('accounts', lambda: contents.register(self.plan))
+        self._once('waiting', lambda: contents.admit_waiting(self.plan))
         self._start(services.openstack(self.plan))
         self._once('contents', lambda: contents.provide(self.plan))
-        self._start(services.computes(self.plan))
+        self._start([*services.waiting(self.plan),
+                     *services.computes(self.plan)])
         self._discover()
 
     def add_computes(self, names, cell):
@@ -84,7 +87,8 @@ class Cloud:
         """Return all services, in the order in which they are started."""
         return [*services.infrastructure(self.plan),
                 *services.broker(self.plan), services.identity(self.plan),
-                *services.openstack(self.plan), *services.computes(self.plan)]
+                *services.openstack(self.plan), *services.waiting(self.plan),
+                *services.computes(self.plan)]
 
     def start(self, name):
         """Have a service running that was stopped."""
@@ -99,6 +103,13 @@ class Cloud:
                 [found for found in running if found.name in last]):
             with concurrent.futures.ThreadPoolExecutor(20) as pool:
                 list(pool.map(self._stop, group))
+
+    def _stop_others(self):
+        """Stop what an earlier plan had and this one has not."""
+        wanted = {service.name for service in self.services()}
+        for daemon in daemons.Daemon.all(self.plan.folder):
+            if daemon.name not in wanted:
+                self._stop(daemon)
 
     def _make_folders(self):
         folder = self.plan.folder

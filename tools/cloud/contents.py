@@ -51,6 +51,15 @@ def register(plan):
     identity.assign_project_role_to_user(demo, admin, roles['admin'])
 
 
+def admit_waiting(plan):
+    """Make the user of the waiting service, a member of all projects."""
+    identity = connect(plan).identity
+    user = identity.find_user(plans.WAITING) or identity.create_user(
+        name=plans.WAITING, password=plans.PASSWORD, domain_id='default')
+    identity.assign_domain_role_to_user(
+        'default', user, identity.find_role('member'), inherited=True)
+
+
 def provide(plan):
     """Make images, flavors, a volume type and a network."""
     cloud = connect(plan)

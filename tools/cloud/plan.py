@@ -19,9 +19,13 @@ FOLDER = pathlib.Path(os.environ.get(
 # Everything is on the loopback and thrown away in the end.
 PASSWORD = 'secret'
 
+# The user of the waiting service.
+WAITING = 'cell0-waiting'
+
 CELLS = ('cell1', 'cell2')
 APIS = ('keystone', 'glance', 'placement', 'neutron', 'cinder', 'nova')
-_SERVERS = ('mariadb', 'memcached', 'rabbitmq', 'distribution', 'epmd')
+_SERVERS = ('mariadb', 'memcached', 'rabbitmq', 'distribution', 'epmd',
+            'metrics')
 
 
 @dataclasses.dataclass
@@ -33,6 +37,7 @@ class Plan:
     :param computes: maps the name of a nova-compute to its cell.
     :param enabled: whether Nova has the package.
     :param api_microversion: the option of the package, or None.
+    :param show: how servers that wait are shown: ``error`` or ``build``.
     :param mapped: the computes that Nova knows the cell of.
     :param steps: what was done already and need not be done again.
     :param database_url: of a MariaDB or MySQL that is there already, or None.
@@ -45,6 +50,7 @@ class Plan:
     computes: dict[str, str]
     enabled: bool = True
     api_microversion: str | None = None
+    show: str = 'error'
     mapped: list[str] = dataclasses.field(default_factory=list)
     steps: list[str] = dataclasses.field(default_factory=list)
     database_url: str | None = None
@@ -58,14 +64,14 @@ class Plan:
             stored = json.loads((folder / 'plan.json').read_text())
         except FileNotFoundError:
             return None
-        return cls(folder=folder, **stored)
+        # Who made it may have known fewer services.
+        return cls(**{**stored, 'folder': folder, 'ports': {
+            **_free_ports(), **stored['ports']}})
 
     @classmethod
     def make(cls, folder):
         """Return a plan for a new cloud without computes."""
-        names = APIS + _SERVERS
-        return cls(folder=folder, computes={}, ports=dict(
-            zip(names, processes.free_ports(len(names)))))
+        return cls(folder=folder, computes={}, ports=_free_ports())
 
     def save(self):
         """Write it to its folder."""
@@ -98,3 +104,8 @@ class Plan:
         if self.memcached_url:
             return urllib.parse.urlsplit(self.memcached_url).netloc
         return f'127.0.0.1:{self.ports["memcached"]}'
+
+
+def _free_ports():
+    names = APIS + _SERVERS
+    return dict(zip(names, processes.free_ports(len(names))))

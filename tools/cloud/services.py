@@ -127,7 +127,7 @@ def identity(plan):
 
 
 def openstack(plan):
-    """Return all services but Keystone and the computes."""
+    """Return all services that no other function returns."""
     paste = common.ETC / 'nova/api-paste.ini'
     return [
         _wsgi(plan, 'glance', 'glance-api.conf', others.glance(plan),
@@ -155,6 +155,16 @@ def openstack(plan):
                    'nova.conf', nova.conductor(plan, cell),
                    f'conductor.{cell}', cell) for cell in plans.CELLS),
     ]
+
+
+def waiting(plan):
+    """Return the waiting service, if Nova has the package."""
+    name = 'cell0-rebuild-wait'
+    path = _file(plan, name, 'nova.conf')
+    return [Service(
+        plan, name, [name, '--config-file', path],
+        _listens(plan.ports['metrics']), {}, path, nova.waiting(plan),
+    )] if plan.enabled else []
 
 
 def computes(plan):

@@ -4,6 +4,7 @@
 
 from tests.integration import settings
 from tools.cloud.configuration import common
+from tools.cloud import plan as plans
 
 
 def controller(plan, host):
@@ -23,6 +24,22 @@ def controller(plan, host):
         if plan.api_microversion:
             options['cell0_rebuild']['api_microversion'] = (
                 plan.api_microversion)
+        if plan.show == 'build':
+            options['cell0_rebuild']['vm_states'] = 'error,building'
+            options['cell0_rebuild_wait'] = {'show': 'build'}
+    return options
+
+
+def waiting(plan):
+    """Return the file of the waiting service, which has a user of its own."""
+    options = controller(plan, 'waiting')
+    options['cell0_rebuild_wait'] = {
+        **options.get('cell0_rebuild_wait', {}),
+        'auth_type': 'password', 'auth_url': plan.url('keystone'),
+        'username': plans.WAITING, 'password': plans.PASSWORD,
+        'user_domain_id': 'default',
+        'metrics': f'127.0.0.1:{plan.ports["metrics"]}',
+    }
     return options
 
 
