@@ -60,12 +60,14 @@ def _who_asked(
         if not _are_shown():
             return frozenset()
         site = wish_options.site(cfg.CONF)
-    except ValueError as error:
+        return frozenset(
+            request.instance_uuid for request in build_requests
+            if _asked(request.instance, site))
+    except Exception as error:
+        # A server that is shown as ERROR is found; one that is not buried is
+        # lost.
         LOG.warning('Servers that wait are not shown as BUILD: %s', error)
         return frozenset()
-    return frozenset(
-        request.instance_uuid for request in build_requests
-        if _asked(request.instance, site))
 
 
 def _are_shown() -> bool:

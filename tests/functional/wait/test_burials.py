@@ -90,12 +90,13 @@ class BurialTest(BurialCase):
         server, _ = self.bury_one(**ASKED)
         self.assert_shown_once(server['id'], 'ERROR')
 
-    def test_a_value_that_cannot_be_is_said_and_fails_no_burial(self):
+    @ddt.data(ValueError, AttributeError)
+    def test_what_fails_is_said_and_fails_no_burial(self, error):
         log = self.useFixture(fixtures.FakeLogger(
             'cell0_rebuild.conductor.waiters'))
 
         def site(conf):
-            raise ValueError('max_time is wrong')
+            raise error('max_time is wrong')
         self.stub_out('cell0_rebuild.wait.wish_options.site', site)
         server, _ = self.bury_one(**ASKED)
         self.assert_shown_once(server['id'], 'ERROR')
