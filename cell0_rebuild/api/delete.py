@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import typing as ty
 
+from nova.compute import vm_states
 from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import cells
 from cell0_rebuild.move import remains
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
@@ -31,7 +33,9 @@ def delete(
     Nova takes a row that is gone for a server that is deleted, and knows no
     server of a cell that is in no cell.
     """
-    uuid, buried = instance.uuid, _is_like_buried(instance)
+    uuid, buried = instance.uuid, _is_like_buried(context, instance)
+    # Then Nova deletes not this object but one that it reads anew.
+    is_looked_up = instance.vm_state == vm_states.BUILDING
     try:
         wrapped(context, instance, *args, **kwargs)
         # A rebuild that has hidden the row may have made another.
@@ -46,16 +50,23 @@ def delete(
         if place is None or place.build_request_id is None:
             raise
     moved = _moved(
-        compute_api, context, uuid, buried and bool(instance.deleted))
+        compute_api, context, uuid,
+        buried and (is_looked_up or bool(instance.deleted)))
     if moved is not None:
         wrapped(context, moved, *args, **kwargs)
 
 
-def _is_like_buried(instance: ty.Any) -> bool:
-    """Tell whether it was read in a cell and no compute has ever had it."""
+def _is_like_buried(context: ty.Any, instance: ty.Any) -> bool:
+    """Tell whether it was read in a cell and no compute has ever had it.
+
+    One that is BUILD counts only in cell0: so is each that boots in its cell.
+    """
     return ('id' in instance and instance.host is None
             and instance.launched_at is None
-            and instance.vm_state in cfg.CONF.cell0_rebuild.vm_states)
+            and instance.vm_state in cfg.CONF.cell0_rebuild.vm_states
+            # Nova has targeted the context at the cell that it was read in.
+            and (instance.vm_state != vm_states.BUILDING
+                 or cells.is_cell0(context)))
 
 
 def _moved(

@@ -37,4 +37,4 @@ class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
                 f'{database}.{name}' for database, tables in found.items()
                 for name in databases.rows_with(self.server['id'], tables)])
         # A conductor that is at work learns of it at its next step.
-        self._wait_for_assert(archived)
+        self._wait_for_assert(archived, 10)

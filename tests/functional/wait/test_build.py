@@ -2,6 +2,7 @@
 
 """What users and operators can do with a server that is shown as BUILD."""
 
+import ddt
 from nova import context as nova_context
 
 from cell0_rebuild import objects
@@ -15,6 +16,7 @@ from tests.functional.wait import commands
 from tests.functional.wait import showing_base
 
 
+@ddt.ddt
 class BuildTest(showing_base.ShowingTestCase):
 
     def setUp(self):
@@ -76,6 +78,41 @@ class BuildTest(showing_base.ShowingTestCase):
                 when: lambda *args, **kwargs: self.api.api_request(
                     f'/servers/{self.server["id"]}', method='DELETE')}))
         self.sweeper.sweep()
+        self.assert_gone()
+
+    @ddt.data('nova.compute.utils.may_have_ports_or_volumes',
+              'nova.compute.api.API._delete_while_booting',
+              'nova.compute.api.API._lookup_instance',
+              'nova.objects.instance.Instance.destroy')
+    def test_read_as_build_and_deleted_when_it_lands_nothing_is_left(
+            self, step):
+        self.make_room()
+
+        def land(*args, **kwargs):
+            self.sweeper.sweep()
+            # The conductor has done all when it has forgotten the server.
+            self._wait_for_assert(lambda: self.assertIsNone(
+                databases.spec_of(self.server['id']).retained))
+        self.useFixture(base.Interception(
+            'nova.compute.api.API.delete',
+            before=lambda *args: self.useFixture(
+                base.Interception(step, before=land))))
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    @ddt.data('nova.compute.api.API._delete_while_booting',
+              'nova.compute.api.API._lookup_instance',
+              'nova.objects.instance.Instance.destroy')
+    def test_read_as_build_and_deleted_when_it_is_tried_nothing_is_left(
+            self, step):
+        late = self.useFixture(races_base.HeldMessage())
+        self.make_room()
+        self.useFixture(base.Interception(
+            'nova.compute.api.API.delete',
+            before=lambda *args: self.useFixture(base.Interception(
+                step, before=lambda *args: self.sweeper.sweep()))))
+        self.api.delete_server(self.server['id'])
+        late.deliver()
         self.assert_gone()
 
     def test_deleted_after_it_found_no_host_nothing_is_left(self):
