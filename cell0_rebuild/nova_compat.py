@@ -13,6 +13,10 @@ from __future__ import annotations
 import inspect
 import typing as ty
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 USER = 'user'
 
 
@@ -63,7 +67,8 @@ def with_oldest_compute(
 
 
 def enforce_unified_limits(
-    context: ty.Any, project_id: str, request_spec: ty.Any
+    context: nova_context.RequestContext, project_id: str,
+    request_spec: objects.RequestSpec,
 ) -> None:
     """Check the unified limits for a server that is counted already.
 
@@ -89,7 +94,7 @@ def enforce_unified_limits(
         project_id, {**deltas, **counted})
 
 
-def add_pci_request_groups(request_spec: ty.Any) -> None:
+def add_pci_request_groups(request_spec: objects.RequestSpec) -> None:
     """Add to a RequestSpec what its PCI requests ask Placement for.
 
     26 does not have PCI devices in Placement.
@@ -98,7 +103,7 @@ def add_pci_request_groups(request_spec: ty.Any) -> None:
         request_spec.generate_request_groups_from_pci_requests()
 
 
-def tpm_secret_security(flavor: ty.Any) -> str:
+def tpm_secret_security(flavor: objects.Flavor) -> str:
     """Return who owns the secret of a virtual TPM.
 
     26 to 32 make every one with the user's token.

@@ -26,6 +26,9 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild import retained as retained_form
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 SECTION = 'cell0_rebuild'
 
 # What a save is told, beside what is to be stored.
@@ -48,8 +51,9 @@ class RequestSpec(request_spec.RequestSpec):
 
     @staticmethod
     def _from_db_object(
-        context: ty.Any, spec: ty.Any, db_spec: ty.Any
-    ) -> ty.Any:
+        context: nova_context.RequestContext, spec: RequestSpec,
+        db_spec: ty.Any,
+    ) -> RequestSpec:
         """Extend Nova's to read what is kept.
 
         It does not fail where Nova's does not: servers are listed with it.
@@ -80,7 +84,8 @@ class RequestSpec(request_spec.RequestSpec):
     @db_errors.retried
     @api_db_api.context_manager.writer
     def _save_in_db(
-        context: ty.Any, instance_uuid: str, updates: dict[str, ty.Any]
+        context: nova_context.RequestContext, instance_uuid: str,
+        updates: dict[str, ty.Any],
     ) -> ty.Any:
         """Replace Nova's to carry over what is kept.
 
@@ -107,8 +112,8 @@ class RequestSpec(request_spec.RequestSpec):
 @db_errors.retried
 @api_db_api.context_manager.writer
 def keep(
-    context: ty.Any,
-    retained: collections.abc.Mapping[str, retained_form.Retained]
+    context: nova_context.RequestContext,
+    retained: collections.abc.Mapping[str, retained_form.Retained],
 ) -> None:
     """Store what is kept of servers that are about to be buried.
 
@@ -122,7 +127,9 @@ def keep(
 
 @db_errors.retried
 @api_db_api.context_manager.writer
-def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
+def keep_also(
+    context: nova_context.RequestContext, instance_uuid: str, **entries: ty.Any
+) -> None:
     """Store more with what is kept of a server.
 
     :param entries: ``mark``, of a build request that ends, ``written``, or
@@ -140,7 +147,7 @@ def keep_also(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
 
 @api_db_api.context_manager.reader
 def retained_mark(
-    context: ty.Any, instance_uuid: str
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
     """Return the mark that is stored with what is kept of a server.
 
@@ -152,12 +159,16 @@ def retained_mark(
 
 
 @api_db_api.context_manager.reader
-def is_retained(context: ty.Any, instance_uuid: str) -> bool:
+def is_retained(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
     """Tell whether something is kept of a server, readable or not."""
     return _stored(context, instance_uuid) is not None
 
 
-def _stored(context: ty.Any, instance_uuid: str) -> ty.Any:
+def _stored(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> ty.Any:
     blob = context.session.query(api_models.RequestSpec.spec).filter_by(
         instance_uuid=instance_uuid).scalar()
     return None if blob is None else section(blob)
@@ -165,7 +176,7 @@ def _stored(context: ty.Any, instance_uuid: str) -> ty.Any:
 
 @db_errors.retried
 @api_db_api.context_manager.writer
-def forget(context: ty.Any, instance_uuid: str) -> None:
+def forget(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Remove what is kept of a server; a server without it is left alone."""
     for db_spec in _rows(context, [instance_uuid]):
         if section(db_spec['spec']) is not None:
@@ -173,7 +184,9 @@ def forget(context: ty.Any, instance_uuid: str) -> None:
             db_spec.save(context.session)
 
 
-def locked(context: ty.Any, instance_uuid: str) -> ty.Any:
+def locked(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> RequestSpec:
     """Return the RequestSpec of a server, its row locked.
 
     :param context: in a transaction in the API database.
@@ -184,7 +197,8 @@ def locked(context: ty.Any, instance_uuid: str) -> ty.Any:
 
 
 def _written_unless_retained(
-    context: ty.Any, instance_uuid: str, updates: dict[str, ty.Any]
+    context: nova_context.RequestContext, instance_uuid: str,
+    updates: dict[str, ty.Any],
 ) -> ty.Any:
     """Write a row without a lock, as Nova does.
 
@@ -207,21 +221,23 @@ def _written_unless_retained(
     return db_spec
 
 
-def _row(context: ty.Any, instance_uuid: str) -> ty.Any:
+def _row(context: nova_context.RequestContext, instance_uuid: str) -> ty.Any:
     db_spec = _locked(context).filter_by(instance_uuid=instance_uuid).first()
     if db_spec is None:
         raise exception.RequestSpecNotFound(instance_uuid=instance_uuid)
     return db_spec
 
 
-def _rows(context: ty.Any, instance_uuids: list[str]) -> list[ty.Any]:
+def _rows(
+    context: nova_context.RequestContext, instance_uuids: list[str]
+) -> list[ty.Any]:
     column = api_models.RequestSpec.instance_uuid
     rows: list[ty.Any] = _locked(context).filter(
         column.in_(instance_uuids)).all()
     return rows
 
 
-def _locked(context: ty.Any) -> ty.Any:
+def _locked(context: nova_context.RequestContext) -> ty.Any:
     # Without a lock, MySQL shows what was there when the transaction began
     # to read; SQLAlchemy shows what it has read in it before.
     return context.session.query(

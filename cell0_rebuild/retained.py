@@ -31,8 +31,8 @@ class Retained:
         volume; it may have failed.
     """
 
-    requested_networks: ty.Any
-    requested_destination: ty.Any = None
+    requested_networks: objects.NetworkRequestList | None
+    requested_destination: objects.Destination | None = None
     injected_files: list[list[str | None]] = dataclasses.field(
         default_factory=list)
     written: str | None = None

@@ -16,6 +16,10 @@ import oslo_messaging as messaging
 
 from cell0_rebuild import exceptions
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 TOPIC = 'cell0_rebuild'
 NAMESPACE = 'cell0_rebuild'
 VERSION = '1.1'
@@ -45,7 +49,9 @@ class RebuildAPI:
                 topic=TOPIC, namespace=NAMESPACE, version=VERSION),
             serializer=objects_base.NovaObjectSerializer())
 
-    def ping(self, context: ty.Any, version: str = '1.0') -> None:
+    def ping(
+        self, context: nova_context.RequestContext, version: str = '1.0'
+    ) -> None:
         """Make sure that there is a conductor for what follows.
 
         :param version: of what follows.
@@ -55,10 +61,10 @@ class RebuildAPI:
         self._call(context, 'ping', version)
 
     def rebuild_instance_in_cell0(
-        self, context: ty.Any, instance_uuid: str, generation: str,
-        request_spec: ty.Any, image: dict[str, ty.Any],
-        admin_password: str | None, injected_files: list[list[str]],
-        reimage_volume_id: str | None = None,
+        self, context: nova_context.RequestContext, instance_uuid: str,
+        generation: str, request_spec: objects.RequestSpec,
+        image: dict[str, ty.Any], admin_password: str | None,
+        injected_files: list[list[str]], reimage_volume_id: str | None = None,
     ) -> bool:
         """Hand a server to a conductor that rebuilds it.
 
@@ -95,7 +101,7 @@ class RebuildAPI:
         return bool(answer)
 
     def _call(
-        self, context: ty.Any, method: str, version: str,
+        self, context: nova_context.RequestContext, method: str, version: str,
         timeout: int | None = None, **arguments: ty.Any,
     ) -> ty.Any:
         answer_timeout = cfg.CONF.cell0_rebuild.answer_timeout

@@ -17,9 +17,14 @@ import webob.exc
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import volumes
 
+if ty.TYPE_CHECKING:
+    from nova.compute import api as compute
+    from nova import context as nova_context
+
 
 def apply(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     image: images.Image, changes: dict[str, ty.Any],
 ) -> None:
     """Set on the instance to build what the request changes.
@@ -52,7 +57,10 @@ def apply(
         setattr(instance, name, value)
 
 
-def _set_key(context: ty.Any, instance: ty.Any, key_name: str | None) -> None:
+def _set_key(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    key_name: str | None,
+) -> None:
     keys = []
     if key_name:
         keys = [objects.KeyPair.get_by_name(
@@ -63,7 +71,8 @@ def _set_key(context: ty.Any, instance: ty.Any, key_name: str | None) -> None:
 
 
 def _set_trusted_certs(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     ids: list[str] | None,
 ) -> None:
     certs = compute_api._retrieve_trusted_certs_object(
@@ -76,8 +85,8 @@ def _set_trusted_certs(
 
 
 def _kernel_and_ramdisk(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any,
-    image: images.Image,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, image: images.Image,
 ) -> tuple[str | None, str | None]:
     """Return the images that an image is booted with.
 
@@ -96,7 +105,7 @@ def _kernel_and_ramdisk(
 
 
 def _set_image(
-    compute_api: ty.Any, instance: ty.Any, image: images.Image,
+    compute_api: compute.API, instance: objects.Instance, image: images.Image,
     disk_config: bool | None, kernel: tuple[str | None, str | None],
 ) -> None:
     kernel_id, ramdisk_id = kernel

@@ -14,10 +14,14 @@ from nova import objects
 
 from cell0_rebuild.move import lookup
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 def get_instances(
     wrapped: ty.Callable[..., dict[str, ty.Any]], controller: ty.Any,
-    context: ty.Any, instance_uuids: ty.Any, instance_mappings: ty.Any,
+    context: nova_context.RequestContext, instance_uuids: ty.Any,
+    instance_mappings: ty.Any,
 ) -> dict[str, ty.Any]:
     """Wrap the events controller's look at the servers in their cells."""
     nowhere = {mapping.instance_uuid for mapping in instance_mappings

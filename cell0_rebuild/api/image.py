@@ -15,6 +15,11 @@ import webob.exc
 from cell0_rebuild.api import errors
 from cell0_rebuild.api import volumes
 
+if ty.TYPE_CHECKING:
+    from nova.compute import api as compute
+    from nova import context as nova_context
+    from nova import objects
+
 
 @dataclasses.dataclass(frozen=True)
 class Image:
@@ -34,7 +39,8 @@ class Image:
 
 
 def current(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
 ) -> str:
     """Return the ID of the image that a server has.
 
@@ -51,7 +57,8 @@ def current(
 
 
 def for_build(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     image_href: str | None, reimages: bool, written: str | None,
 ) -> Image:
     """Return the image that a buried server is built from.
@@ -76,7 +83,8 @@ def for_build(
 
 
 def _for_volume(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, bdms: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     image_href: str | None, reimages: bool, written: str | None,
 ) -> Image:
     there = _of_root_volume(compute_api, context, bdms)
@@ -103,7 +111,8 @@ def _for_volume(
 
 
 def encrypt_disks(
-    compute_api: ty.Any, instance: ty.Any, image: Image, bdms: ty.Any
+    compute_api: compute.API, instance: objects.Instance, image: Image,
+    bdms: objects.BlockDeviceMappingList,
 ) -> None:
     """Have local disks encrypted if the flavor or a new image asks for it.
 
@@ -117,7 +126,7 @@ def encrypt_disks(
         instance.flavor, image.meta, bdms)
 
 
-def _has_changed(instance: ty.Any, meta: dict[str, ty.Any]) -> bool:
+def _has_changed(instance: objects.Instance, meta: dict[str, ty.Any]) -> bool:
     """Tell whether an image is not as it was when the server was made.
 
     A property that found no host may have been mended in the image.
@@ -133,7 +142,8 @@ def _has_changed(instance: ty.Any, meta: dict[str, ty.Any]) -> bool:
 
 
 def _of_root_volume(
-    compute_api: ty.Any, context: ty.Any, bdms: ty.Any
+    compute_api: compute.API, context: nova_context.RequestContext,
+    bdms: objects.BlockDeviceMappingList,
 ) -> str | None:
     """Return the ID of the image of the root volume, also of one to come."""
     root = bdms.root_bdm()

@@ -14,11 +14,16 @@ from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild import nova_compat
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 # The secret is Nova's own then, whoever asks for the server.
 _DEPLOYMENT = 'deployment'
 
 
-def context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
+def context_of(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> nova_context.RequestContext:
     """Return the caller's context in the name of the server's owner.
 
     Networks, quota and keys are those of the server's project and user, also
@@ -31,7 +36,9 @@ def context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
     return owner
 
 
-def key_context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
+def key_context_of(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> nova_context.RequestContext:
     """Return the context of the user whose key pairs a request names.
 
     It is the caller, as for Nova's own rebuild, unless the caller is an
@@ -43,7 +50,8 @@ def key_context_of(context: ty.Any, instance: ty.Any) -> ty.Any:
 
 
 def check_vtpm(
-    context: ty.Any, instance: ty.Any, image: images.Image
+    context: nova_context.RequestContext, instance: objects.Instance,
+    image: images.Image,
 ) -> None:
     """Check that the secret of its vTPM is made where its owner can read it.
 

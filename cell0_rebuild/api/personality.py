@@ -12,11 +12,14 @@ from oslo_log import log as logging
 from cell0_rebuild.api import errors
 from cell0_rebuild import retained as retained_form
 
+if ty.TYPE_CHECKING:
+    from nova import objects
+
 LOG = logging.getLogger(__name__)
 
 
 def to_inject(
-    instance: ty.Any, retained: retained_form.Retained
+    instance: objects.Instance, retained: retained_form.Retained
 ) -> list[list[str]]:
     """Return ``[path, content]`` of each file that the server gets.
 

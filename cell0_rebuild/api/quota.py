@@ -19,8 +19,14 @@ import webob.exc
 
 from cell0_rebuild import nova_compat
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
 
-def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
+
+def check(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    request_spec: objects.RequestSpec,
+) -> None:
     """Check that the quota of the owner allows the rebuild.
 
     :param request_spec: complete, as for a create.
@@ -36,7 +42,9 @@ def check(context: ty.Any, instance: ty.Any, request_spec: ty.Any) -> None:
         raise webob.exc.HTTPForbidden(explanation=str(error)) from error
 
 
-def _check_counts(context: ty.Any, instance: ty.Any) -> None:
+def _check_counts(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> None:
     project_id, user_id = instance.project_id, instance.user_id
     deltas = {'instances': 0, 'cores': 0, 'ram': 0}
     if cfg.CONF.quota.count_usage_from_placement:

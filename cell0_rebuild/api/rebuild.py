@@ -41,6 +41,11 @@ from cell0_rebuild import nova_compat
 from cell0_rebuild import phases
 from cell0_rebuild import rpcapi
 
+if ty.TYPE_CHECKING:
+    import datetime
+
+    from nova.compute import api as compute
+
 LOG = logging.getLogger(__name__)
 
 # Before each further try to hand over what a conductor does not see, seconds.
@@ -48,9 +53,9 @@ _PAUSES = (0.2, 0.8, 2)
 
 
 def rebuild(
-    wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
-    instance: ty.Any, image_href: str | None, *args: ty.Any,
-    **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], compute_api: compute.API,
+    context: nova_context.RequestContext, instance: objects.Instance,
+    image_href: str | None, *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``API.rebuild``."""
     gate = microversion.gate()
@@ -71,7 +76,7 @@ def rebuild(
 
 
 def _buried(
-    context: ty.Any, instance: ty.Any
+    context: nova_context.RequestContext, instance: objects.Instance
 ) -> lookup.Found | None:
     """Return what the API database has of a buried server.
 
@@ -102,19 +107,19 @@ class _Plan:
     """
 
     buried: copies.Buried
-    instance: ty.Any
-    spec: ty.Any
+    instance: objects.Instance
+    spec: objects.RequestSpec
     image: images.Image
-    bdms: ty.Any
+    bdms: objects.BlockDeviceMappingList
     reimage_volume_id: str | None
     files: list[list[str]]
 
 
 def _exhume(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any,
-    found: lookup.Found, image_href: str | None, admin_password: str,
-    files_to_inject: ty.Any = None, reimage_boot_volume: bool = False,
-    **changes: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, found: lookup.Found, image_href: str | None,
+    admin_password: str, files_to_inject: ty.Any = None,
+    reimage_boot_volume: bool = False, **changes: ty.Any,
 ) -> None:
     unlocked = nova_compute_api.check_instance_lock(
         lambda self, context, instance: None)
@@ -139,7 +144,8 @@ def _exhume(
 
 
 def _validate(
-    compute_api: ty.Any, context: ty.Any, read: ty.Any, spec: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    read: objects.Instance, spec: objects.RequestSpec | None,
     image_href: str | None, reimages: bool, changes: dict[str, ty.Any],
 ) -> _Plan:
     """Check all that can be checked; nothing is changed.
@@ -150,6 +156,7 @@ def _validate(
     """
     buried = copies.read(context, read.uuid, read)
     _check_spec(spec, buried.instance)
+    assert spec is not None
     files = personality.to_inject(buried.instance, spec.retained)
     owners = owner.context_of(context, buried.instance)
     surroundings.check(compute_api, owners, buried.instance, spec)
@@ -183,7 +190,9 @@ def _validate(
         buried, instance, spec, image, bdms, reimage_volume_id, files)
 
 
-def _check_spec(spec: ty.Any, instance: ty.Any) -> None:
+def _check_spec(
+    spec: objects.RequestSpec | None, instance: objects.Instance
+) -> None:
     if spec is None:
         errors.conflict(
             f'Server {instance.uuid} has no request spec, without which it '
@@ -206,7 +215,8 @@ def _check_spec(spec: ty.Any, instance: ty.Any) -> None:
 
 
 def _probe(
-    conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan
+    conductor: rpcapi.RebuildAPI, context: nova_context.RequestContext,
+    plan: _Plan,
 ) -> None:
     instance = plan.instance
     try:
@@ -226,8 +236,8 @@ def _probe(
 
 
 def _move(
-    conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan,
-    mapped_at: ty.Any, admin_password: str,
+    conductor: rpcapi.RebuildAPI, context: nova_context.RequestContext,
+    plan: _Plan, mapped_at: datetime.datetime | None, admin_password: str,
 ) -> None:
     uuid = plan.instance.uuid
     try:
@@ -253,8 +263,8 @@ def _move(
 
 
 def _hand_over(
-    conductor: rpcapi.RebuildAPI, context: ty.Any, plan: _Plan,
-    generation: str, admin_password: str,
+    conductor: rpcapi.RebuildAPI, context: nova_context.RequestContext,
+    plan: _Plan, generation: str, admin_password: str,
 ) -> bool:
     """Hand the attempt to a conductor; False if none says it has it."""
     uuid, pauses = plan.instance.uuid, list(_PAUSES)
@@ -282,7 +292,7 @@ def _hand_over(
 
 
 def _withdraw(
-    context: ty.Any, uuid: str, generation: str
+    context: nova_context.RequestContext, uuid: str, generation: str
 ) -> None:
     try:
         goes_on = not reburial.withdraw(context, uuid, generation) and (

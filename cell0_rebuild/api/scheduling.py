@@ -22,6 +22,11 @@ from nova.virt import hardware
 from cell0_rebuild.api import image as images
 from cell0_rebuild import nova_compat
 
+if ty.TYPE_CHECKING:
+    from nova.compute import api as compute
+    from nova import context as nova_context
+    from nova.network import neutron
+
 # Fields that a create sends with the RequestSpec and Nova does not store.
 _NOT_STORED = ('requested_resources', 'request_level_params',
                'network_metadata', 'requested_networks',
@@ -29,8 +34,9 @@ _NOT_STORED = ('requested_resources', 'request_level_params',
 
 
 def renew(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any,
-    spec: ty.Any, image: images.Image, oldest_compute: int,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, spec: objects.RequestSpec, image: images.Image,
+    oldest_compute: int,
 ) -> None:
     """Complete the RequestSpec, and the instance with it.
 
@@ -61,8 +67,9 @@ def renew(
 
 
 def renew_demands(
-    network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
-    image_meta: ty.Any,
+    network_api: neutron.API, context: nova_context.RequestContext,
+    instance: objects.Instance, spec: objects.RequestSpec,
+    image_meta: objects.ImageMeta,
 ) -> None:
     """Give the RequestSpec all that the scheduler is asked for.
 
@@ -75,8 +82,9 @@ def renew_demands(
 
 
 def _renew_resources(
-    network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
-    image_meta: ty.Any,
+    network_api: neutron.API, context: nova_context.RequestContext,
+    instance: objects.Instance, spec: objects.RequestSpec,
+    image_meta: objects.ImageMeta,
 ) -> None:
     networks = spec.retained.requested_networks if spec.retained else None
     for network in networks or ():
@@ -98,7 +106,8 @@ def _renew_resources(
 
 
 def _check_computes(
-    compute_api: ty.Any, context: ty.Any, spec: ty.Any, oldest: int
+    compute_api: compute.API, context: nova_context.RequestContext,
+    spec: objects.RequestSpec, oldest: int,
 ) -> None:
     """Check that all computes are new enough for what is asked for.
 
@@ -122,7 +131,8 @@ def _check_computes(
 
 
 def _renew_groups(
-    context: ty.Any, instance: ty.Any, spec: ty.Any
+    context: nova_context.RequestContext, instance: objects.Instance,
+    spec: objects.RequestSpec,
 ) -> None:
     profile = instance.flavor.extra_specs.get('accel:device_profile')
     if profile:

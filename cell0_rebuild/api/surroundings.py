@@ -15,9 +15,15 @@ from nova import exception
 from nova.network import neutron
 import webob.exc
 
+if ty.TYPE_CHECKING:
+    from nova.compute import api as compute
+    from nova import context as nova_context
+    from nova import objects
+
 
 def check(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, spec: objects.RequestSpec,
 ) -> None:
     """Check that what the owner asked for at create is still there.
 
@@ -32,7 +38,10 @@ def check(
     _check_security_groups(compute_api.network_api, context, instance, spec)
 
 
-def _check_zone(compute_api: ty.Any, context: ty.Any, spec: ty.Any) -> None:
+def _check_zone(
+    compute_api: compute.API, context: nova_context.RequestContext,
+    spec: objects.RequestSpec,
+) -> None:
     zone = spec.availability_zone
     # As for a create: who forces a host is not asked for its zone.
     if zone is None or spec.force_hosts:
@@ -48,7 +57,8 @@ def _check_zone(compute_api: ty.Any, context: ty.Any, spec: ty.Any) -> None:
 
 
 def _check_destination(
-    compute_api: ty.Any, context: ty.Any, destination: ty.Any
+    compute_api: compute.API, context: nova_context.RequestContext,
+    destination: objects.Destination | None,
 ) -> None:
     if destination is not None:
         compute_api._validate_host_or_node(
@@ -57,7 +67,8 @@ def _check_destination(
 
 
 def _check_security_groups(
-    network_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any
+    network_api: neutron.API, context: nova_context.RequestContext,
+    instance: objects.Instance, spec: objects.RequestSpec,
 ) -> None:
     """Look for the groups as the compute will.
 

@@ -12,6 +12,11 @@ import webob.exc
 
 from cell0_rebuild.api import errors
 
+if ty.TYPE_CHECKING:
+    from nova.compute import api as compute
+    from nova import context as nova_context
+    from nova import objects
+
 
 # From it on Cinder writes an image to a volume that is reserved.
 REIMAGE_MICROVERSION = '3.68'
@@ -21,8 +26,9 @@ _ATTACHED = ('reserved', 'attaching', 'in-use', 'detaching')
 
 
 def check(
-    compute_api: ty.Any, context: ty.Any, instance: ty.Any, spec: ty.Any,
-    bdms: ty.Any,
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, spec: objects.RequestSpec,
+    bdms: objects.BlockDeviceMappingList,
 ) -> None:
     """Check that the volumes are still there and reserved for the server.
 
@@ -60,7 +66,8 @@ def check(
 
 
 def _attached(
-    volume_api: ty.Any, context: ty.Any, instance: ty.Any, bdm: ty.Any
+    volume_api: cinder.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdm: objects.BlockDeviceMapping,
 ) -> dict[str, ty.Any]:
     try:
         volume: dict[str, ty.Any] = volume_api.get(context, bdm.volume_id)
@@ -81,7 +88,10 @@ def _attached(
     return volume
 
 
-def give_image(context: ty.Any, bdms: ty.Any, image_id: str) -> str | None:
+def give_image(
+    context: nova_context.RequestContext, bdms: objects.BlockDeviceMappingList,
+    image_id: str,
+) -> str | None:
     """Give the root volume of a server that is rebuilt a new image.
 
     :param bdms: those to build with; a root volume that is still to be made
@@ -118,7 +128,8 @@ def _check_owner(
 
 
 def _check_source(
-    compute_api: ty.Any, context: ty.Any, bdm: ty.Any
+    compute_api: compute.API, context: nova_context.RequestContext,
+    bdm: objects.BlockDeviceMapping,
 ) -> None:
     if bdm.image_id:
         try:
@@ -134,7 +145,7 @@ def _check_source(
         raise exception.VolumeTypeNotFound(id_or_name=bdm.volume_type)
 
 
-def is_volume_backed(bdms: ty.Any) -> bool:
+def is_volume_backed(bdms: objects.BlockDeviceMappingList) -> bool:
     """Tell whether the server boots from a volume."""
     root = bdms.root_bdm()
     return root is not None and bool(root.is_volume)

@@ -64,18 +64,18 @@ def _add(
     return parser
 
 
-def _set(options: ty.Any) -> int:
+def _set(options: argparse.Namespace) -> int:
     return _decide(
         options.server, f'has the priority {options.priority}',
         priority=options.priority)
 
 
-def _hold(options: ty.Any) -> int:
+def _hold(options: argparse.Namespace) -> int:
     return _decide(
         options.server, 'is held', held=True, reason=options.reason)
 
 
-def _release(options: ty.Any) -> int:
+def _release(options: argparse.Namespace) -> int:
     return _decide(
         options.server, 'is released', held=False, reason=None, ended=False)
 
@@ -85,7 +85,7 @@ def _decide(server: str, done: str, **entries: ty.Any) -> int:
     return _told(deciding.decide, server, done, **entries)
 
 
-def _end(options: ty.Any) -> int:
+def _end(options: argparse.Namespace) -> int:
     from nova import context as nova_context
 
     from cell0_rebuild.wait import deciding

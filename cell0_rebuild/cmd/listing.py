@@ -18,6 +18,8 @@ from cell0_rebuild.cmd import arguments
 from cell0_rebuild.cmd import html_page
 
 if ty.TYPE_CHECKING:
+    import argparse
+
     from cell0_rebuild.wait import listing
 
 DONE, FAILED = 0, 1
@@ -48,7 +50,7 @@ def add_parser(commands: ty.Any) -> None:
         *internals.SHARES))
 
 
-def run(options: ty.Any) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command and return the exit code.
 
     :param options: what :func:`add_parser` has parsed.

@@ -36,7 +36,7 @@ def add_parser(subparsers: ty.Any) -> None:
         *internals.MOVES, *internals.DEMANDS, *internals.PROBES))
 
 
-def run(options: ty.Any) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command and return the exit code.
 
     :param options: what :func:`add_parser` has parsed.

@@ -17,9 +17,14 @@ from cell0_rebuild.move import guards
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import standing
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 
 def release_leftovers(
-    context: ty.Any, attempt: attempts.Attempt, spec: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    spec: objects.RequestSpec,
 ) -> None:
     """Delete what earlier attempts have left bound to the server.
 
@@ -33,8 +38,8 @@ def release_leftovers(
 
 
 def release(
-    context: ty.Any, attempt: attempts.Attempt, identities: list[str],
-    is_buried: bool,
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    identities: list[str], is_buried: bool,
 ) -> None:
     """Delete what an attempt has bound, unless the server lives with it.
 
@@ -46,7 +51,7 @@ def release(
         _delete(context, identities)
 
 
-def are_wanted(spec: ty.Any) -> bool:
+def are_wanted(spec: objects.RequestSpec) -> bool:
     """Tell whether the flavor of a server, or a port, wants accelerators."""
     networks: ty.Any = ()
     if 'requested_networks' in spec:
@@ -56,7 +61,9 @@ def are_wanted(spec: ty.Any) -> bool:
         for network in networks)
 
 
-def _bound(context: ty.Any, spec: ty.Any) -> list[str]:
+def _bound(
+    context: nova_context.RequestContext, spec: objects.RequestSpec
+) -> list[str]:
     """Return the IDs of the accelerator requests of a server."""
     if not are_wanted(spec):
         return []
@@ -68,6 +75,8 @@ def _bound(context: ty.Any, spec: ty.Any) -> list[str]:
         return []
 
 
-def _delete(context: ty.Any, identities: list[str]) -> None:
+def _delete(
+    context: nova_context.RequestContext, identities: list[str]
+) -> None:
     # A failure is logged by Nova's client.
     cyborg.get_client(context).delete_arqs_by_uuid(identities)

@@ -37,6 +37,9 @@ from cell0_rebuild.conductor import ec2
 from cell0_rebuild.move import reburial
 from cell0_rebuild import phases
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 
@@ -57,8 +60,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     _attempt: attempts.Attempt
     _phases: phases.Phases
     _slot: throttle.Slot
-    _cell: ty.Any = None
-    _selection: ty.Any = None
+    _cell: objects.CellMapping | None = None
+    _selection: objects.Selection | None = None
     _accelerators: ty.Any = ()
     _over = False
 
@@ -67,8 +70,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._slots = throttle.Slots()
 
     def build(
-        self, context: ty.Any, attempt: attempts.Attempt,
-        request_spec: ty.Any, image: dict[str, ty.Any],
+        self, context: nova_context.RequestContext, attempt: attempts.Attempt,
+        request_spec: objects.RequestSpec, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
         volume: reimage.Volume | None = None,
     ) -> None:
@@ -86,8 +89,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                   instance_uuid=attempt.uuid)
 
     def refuse(
-        self, context: ty.Any, attempt: attempts.Attempt,
-        request_spec: ty.Any, error: Exception,
+        self, context: nova_context.RequestContext, attempt: attempts.Attempt,
+        request_spec: objects.RequestSpec, error: Exception,
     ) -> None:
         """Bury the server again, as it was.
 
@@ -108,8 +111,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         return builder
 
     def _build(
-        self, context: ty.Any, attempt: attempts.Attempt,
-        request_spec: ty.Any, image: dict[str, ty.Any],
+        self, context: nova_context.RequestContext, attempt: attempts.Attempt,
+        request_spec: objects.RequestSpec, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
         volume: reimage.Volume | None,
     ) -> None:
@@ -148,13 +151,13 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         # If it failed, another conductor may build it the next time.
         ec2.forget_id(attempt.uuid)
 
-    def _go_on(self, context: ty.Any) -> None:
+    def _go_on(self, context: nova_context.RequestContext) -> None:
         if not attempts.is_current(context, self._attempt):
             raise self._attempt.stale()
 
     def _schedule_instances(
-        self, context: ty.Any, request_spec: ty.Any, *args: ty.Any,
-        **kwargs: ty.Any,
+        self, context: nova_context.RequestContext,
+        request_spec: objects.RequestSpec, *args: ty.Any, **kwargs: ty.Any,
     ) -> ty.Any:
         """Extend Nova's: go on only if the attempt still is the current one.
 
@@ -170,7 +173,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         return hosts
 
     def _check_current(
-        self, context: ty.Any, next_cell: str | None = None
+        self, context: nova_context.RequestContext,
+        next_cell: str | None = None,
     ) -> None:
         """Release the claim and raise StaleAttempt if somebody else is on.
 
@@ -184,7 +188,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._release(context)
         raise self._attempt.stale()
 
-    def _release(self, context: ty.Any) -> None:
+    def _release(self, context: nova_context.RequestContext) -> None:
         if self._selection is not None:
             # It may wait for a newer attempt, which needs a slot.
             with self._slot.given_back():
@@ -193,8 +197,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     self._selection)
 
     def _bury_in_cell0(
-        self, context: ty.Any, request_spec: ty.Any, exc: Exception,
-        *args: ty.Any, **kwargs: ty.Any,
+        self, context: nova_context.RequestContext,
+        request_spec: objects.RequestSpec, exc: Exception, *args: ty.Any,
+        **kwargs: ty.Any,
     ) -> None:
         """Replace Nova's, which creates the row that we still have."""
         if isinstance(exc, exceptions.StaleAttempt):
@@ -202,7 +207,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._bury_again(context, exc, request_spec)
 
     def _map_instance_to_cell(  # type: ignore[override]
-        self, context: ty.Any, instance: ty.Any, cell: ty.Any
+        self, context: nova_context.RequestContext, instance: objects.Instance,
+        cell: objects.CellMapping,
     ) -> ty.Any:
         """Replace Nova's, which maps whatever the mapping says now.
 
@@ -217,8 +223,11 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             self._check_current(context)
 
     def _delete_build_request(
-        self, context: ty.Any, build_request: ty.Any, instance: ty.Any,
-        cell: ty.Any, instance_bdms: ty.Any, instance_tags: ty.Any,
+        self, context: nova_context.RequestContext,
+        build_request: objects.BuildRequest, instance: objects.Instance,
+        cell: objects.CellMapping,
+        instance_bdms: objects.BlockDeviceMappingList,
+        instance_tags: objects.TagList,
     ) -> bool:
         """Extend Nova's by the hand-over.
 
@@ -241,8 +250,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         return False
 
     def _create_and_bind_arq_for_instance(
-        self, context: ty.Any, instance: ty.Any, hostname: str,
-        request_spec: ty.Any, *args: ty.Any, **kwargs: ty.Any,
+        self, context: nova_context.RequestContext, instance: objects.Instance,
+        hostname: str, request_spec: objects.RequestSpec, *args: ty.Any,
+        **kwargs: ty.Any,
     ) -> ty.Any:
         """Extend Nova's to know the accelerators that are bound.
 
@@ -257,8 +267,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         return self._accelerators
 
     def _cleanup_build_artifacts(
-        self, context: ty.Any, exc: Exception, instances: ty.Any,
-        build_requests: ty.Any, request_specs: ty.Any, *args: ty.Any,
+        self, context: nova_context.RequestContext, exc: Exception,
+        instances: list[objects.Instance],
+        build_requests: list[objects.BuildRequest],
+        request_specs: list[objects.RequestSpec], *args: ty.Any,
         **kwargs: ty.Any,
     ) -> None:
         """Replace Nova's, which leaves the server in a real cell.
@@ -268,18 +280,19 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._bury_again(context, exc, request_specs[0])
 
     def _bury_again(
-        self, context: ty.Any, exc: Exception, request_spec: ty.Any
+        self, context: nova_context.RequestContext, exc: Exception,
+        request_spec: objects.RequestSpec,
     ) -> None:
         db_errors.without_values(exc)
         if not self._attempt.handed_over:
             self._check_current(context)
 
-        def record(cctxt: ty.Any) -> None:
+        def record(cctxt: nova_context.RequestContext) -> None:
             instance = objects.Instance.get_by_uuid(
                 cctxt, self._attempt.uuid, expected_attrs=[])
             self._create_instance_action_for_cell0(cctxt, instance, exc)
 
-        def notify(cctxt: ty.Any) -> None:
+        def notify(cctxt: nova_context.RequestContext) -> None:
             # Its owner may delete it just then.
             with contextlib.suppress(exception.InstanceNotFound):
                 instance = objects.Instance.get_by_uuid(
@@ -312,15 +325,17 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         stop=tenacity.stop_after_attempt(5),
         wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
     def _try_to_bury(
-        self, context: ty.Any,
-        record: ty.Callable[[ty.Any], None] | None = None,
-        notify: ty.Callable[[ty.Any], None] | None = None,
+        self, context: nova_context.RequestContext,
+        record: ty.Callable[[nova_context.RequestContext], None] | None = None,
+        notify: ty.Callable[[nova_context.RequestContext], None] | None = None,
     ) -> bool:
         return reburial.bury_again(
             context, self._attempt, self._cell or self._cell_of_host(context),
             record, notify=notify)
 
-    def _cell_of_host(self, context: ty.Any) -> ty.Any:
+    def _cell_of_host(
+        self, context: nova_context.RequestContext
+    ) -> objects.CellMapping | None:
         """Return the cell in which Nova may have created the server."""
         if self._selection is None:
             return None
@@ -331,7 +346,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return None
 
 
-def _networks(request_spec: ty.Any) -> ty.Any:
+def _networks(
+    request_spec: objects.RequestSpec
+) -> objects.NetworkRequestList | None:
     if 'requested_networks' in request_spec:
         return request_spec.requested_networks
     return None

@@ -15,6 +15,11 @@ from cell0_rebuild.conductor import waiters
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
 
+if ty.TYPE_CHECKING:
+    from nova.conductor import manager as conductor
+    from nova import context as nova_context
+    from nova import objects
+
 LOG = logging.getLogger(__name__)
 
 _retained: contextvars.ContextVar[dict[str, retained_form.Retained] | None] = (
@@ -22,8 +27,8 @@ _retained: contextvars.ContextVar[dict[str, retained_form.Retained] | None] = (
 
 
 def schedule_and_build_instances(
-    wrapped: ty.Callable[..., None], manager: ty.Any, *args: ty.Any,
-    **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], manager: conductor.ComputeTaskManager,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``ComputeTaskManager.schedule_and_build_instances``.
 
@@ -37,8 +42,8 @@ def schedule_and_build_instances(
 
 
 def bury_in_cell0(
-    wrapped: ty.Callable[..., None], manager: ty.Any, *args: ty.Any,
-    **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], manager: conductor.ComputeTaskManager,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``ComputeTaskManager._bury_in_cell0``.
 
@@ -68,10 +73,13 @@ def bury_in_cell0(
 
 
 def _to_keep(
-    context: ty.Any, build_requests: ty.Any, request_specs: ty.Any,
-    image: ty.Any, admin_password: ty.Any, injected_files: ty.Any,
-    requested_networks: ty.Any, block_device_mapping: ty.Any,
-    tags: ty.Any = None,
+    context: nova_context.RequestContext,
+    build_requests: list[objects.BuildRequest],
+    request_specs: list[objects.RequestSpec], image: dict[str, ty.Any],
+    admin_password: str | None, injected_files: list[list[str]] | None,
+    requested_networks: objects.NetworkRequestList | None,
+    block_device_mapping: list[objects.BlockDeviceMappingList],
+    tags: list[objects.TagList] | None = None,
 ) -> dict[str, retained_form.Retained]:
     return {spec.instance_uuid: retained_form.Retained(
         requested_networks,
@@ -99,8 +107,10 @@ def _warn_of_loss(uuid: str, retained: retained_form.Retained) -> None:
 
 
 def _who(
-    context: ty.Any, request_spec: ty.Any, exc: ty.Any,
-    build_requests: ty.Any = None, instances: ty.Any = None,
-    block_device_mapping: ty.Any = None, tags: ty.Any = None,
-) -> tuple[ty.Any, list[ty.Any]]:
+    context: nova_context.RequestContext, request_spec: objects.RequestSpec,
+    exc: Exception, build_requests: list[objects.BuildRequest] | None = None,
+    instances: list[objects.Instance] | None = None,
+    block_device_mapping: list[objects.BlockDeviceMappingList] | None = None,
+    tags: list[objects.TagList] | None = None,
+) -> tuple[nova_context.RequestContext, list[objects.BuildRequest]]:
     return context, build_requests or []

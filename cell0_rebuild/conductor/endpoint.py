@@ -20,6 +20,12 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild import rpcapi
 
+if ty.TYPE_CHECKING:
+    from concurrent import futures
+
+    from nova import context as nova_context
+    from nova import objects
+
 LOG = logging.getLogger(__name__)
 
 
@@ -29,22 +35,22 @@ class RebuildEndpoint:
     target = messaging.Target(
         namespace=rpcapi.NAMESPACE, version=rpcapi.VERSION)
 
-    def __init__(self, executor: ty.Any) -> None:
+    def __init__(self, executor: futures.Executor) -> None:
         """:param executor: runs the builds, so that a call is answered."""
         self._executor = executor
         self._builder = builder.Builder()
 
-    def ping(self, context: ty.Any) -> bool:
+    def ping(self, context: nova_context.RequestContext) -> bool:
         """Tell that a conductor is there that can rebuild buried servers."""
         return True
 
     @messaging.expected_exceptions(exception.InvalidVolume)
     @db_errors.hidden_values()
     def rebuild_instance_in_cell0(
-        self, context: ty.Any, instance_uuid: str, generation: str,
-        request_spec: ty.Any, image: dict[str, ty.Any],
-        admin_password: str | None, injected_files: list[list[str]],
-        reimage_volume_id: str | None = None,
+        self, context: nova_context.RequestContext, instance_uuid: str,
+        generation: str, request_spec: objects.RequestSpec,
+        image: dict[str, ty.Any], admin_password: str | None,
+        injected_files: list[list[str]], reimage_volume_id: str | None = None,
     ) -> bool:
         """Take a server that nova-api has moved out of cell0, and build it.
 
@@ -79,8 +85,8 @@ class RebuildEndpoint:
         return True
 
     def _reimage(
-        self, context: ty.Any, attempt: attempts.Attempt,
-        request_spec: ty.Any, volume: reimage.Volume,
+        self, context: nova_context.RequestContext, attempt: attempts.Attempt,
+        request_spec: objects.RequestSpec, volume: reimage.Volume,
     ) -> None:
         try:
             with guards.current(context, attempt):
@@ -93,7 +99,8 @@ class RebuildEndpoint:
             raise
 
     def _build(
-        self, context: ty.Any, attempt: attempts.Attempt, *args: ty.Any
+        self, context: nova_context.RequestContext, attempt: attempts.Attempt,
+        *args: ty.Any,
     ) -> None:
         # Logs in this thread tell the request.
         context.update_store()

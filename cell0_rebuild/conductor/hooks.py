@@ -25,6 +25,10 @@ from nova.compute import instance_actions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import cells
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 
 def _nothing() -> None:
     """Have nothing to check."""
@@ -76,8 +80,9 @@ def _set(rebuild: _Rebuild) -> collections.abc.Iterator[None]:
 
 
 def action_start(
-    wrapped: ty.Callable[..., ty.Any], cls: ty.Any, context: ty.Any,
-    instance_uuid: str, action_name: str, *args: ty.Any, **kwargs: ty.Any,
+    wrapped: ty.Callable[..., ty.Any], cls: ty.Any,
+    context: nova_context.RequestContext, instance_uuid: str, action_name: str,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> ty.Any:
     """Wrap ``InstanceAction.action_start``."""
     if (action_name == instance_actions.CREATE
@@ -90,8 +95,8 @@ def action_start(
 
 
 def destroy_mapping(
-    wrapped: ty.Callable[..., None], mapping: ty.Any, *args: ty.Any,
-    **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], mapping: objects.InstanceMapping,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``InstanceMapping.destroy``."""
     _rebuild.get().check()

@@ -25,6 +25,9 @@ import tenacity
 
 from cell0_rebuild import exceptions
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 _PAUSE = 2
@@ -51,7 +54,7 @@ class Volume:
     attachment_id: str | None
     image: dict[str, ty.Any]
 
-    def write(self, context: ty.Any) -> None:
+    def write(self, context: nova_context.RequestContext) -> None:
         """Have Cinder begin.
 
         :raises InvalidVolume: if it refuses.
@@ -67,7 +70,7 @@ class Volume:
                 reason=f'Cinder does not write image {self.image["id"]} to '
                        f'volume {self.id}: {error}') from error
 
-    def _has_begun(self, context: ty.Any) -> bool:
+    def _has_begun(self, context: nova_context.RequestContext) -> bool:
         """Tell whether Cinder writes the image; nobody knows counts as yes."""
         try:
             volume = cinder.API().get(context, self.id)
@@ -78,7 +81,8 @@ class Volume:
         return _is_busy(volume) or self._is_on(volume)
 
     def wait(
-        self, context: ty.Any, go_on: ty.Callable[[], None]
+        self, context: nova_context.RequestContext,
+        go_on: ty.Callable[[], None],
     ) -> None:
         """Wait until Cinder has written the image.
 

@@ -16,6 +16,9 @@ import oslo_messaging as messaging
 from cell0_rebuild import nova_compat
 from cell0_rebuild import rpcapi
 
+if ty.TYPE_CHECKING:
+    from nova import service as nova_service
+
 LOG = logging.getLogger(__name__)
 
 _BINARY = 'nova-conductor'
@@ -53,8 +56,8 @@ class RebuildServer:
 
 
 def start(
-    wrapped: ty.Callable[..., None], service: ty.Any, *args: ty.Any,
-    **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], service: nova_service.Service,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``Service.start``: a conductor listens to our topic too."""
     wrapped(*args, **kwargs)
@@ -65,8 +68,8 @@ def start(
 
 
 def stop(
-    wrapped: ty.Callable[..., None], service: ty.Any, *args: ty.Any,
-    **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], service: nova_service.Service,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``Service.stop``: rebuilds in progress end before the rest."""
     server = vars(service).pop(_ATTRIBUTE, None)
@@ -75,7 +78,9 @@ def stop(
     wrapped(*args, **kwargs)
 
 
-def _executor(size: int) -> ty.Any:
+def _executor(
+    size: int
+) -> futurist.ThreadPoolExecutor | futurist.GreenThreadPoolExecutor:
     if nova_compat.runs_with_threads():
         return futurist.ThreadPoolExecutor(max_workers=size)
     return futurist.GreenThreadPoolExecutor(max_workers=size)

@@ -25,6 +25,10 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
 from cell0_rebuild.move import standing
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova.scheduler.client import report
+
 LOG = logging.getLogger(__name__)
 
 # A newer attempt tells within this time where the server lives, seconds.
@@ -32,8 +36,9 @@ _PATIENCE = 60
 
 
 def release(
-    context: ty.Any, report_client: ty.Any, instance_uuid: str,
-    selection: ty.Any,
+    context: nova_context.RequestContext,
+    report_client: report.SchedulerReportClient, instance_uuid: str,
+    selection: objects.Selection,
 ) -> None:
     """Release what a stale attempt has claimed, and nothing else.
 
@@ -56,7 +61,9 @@ def release(
                     context, instance_uuid, selection.compute_node_uuid)
 
 
-def release_leftovers(context: ty.Any, attempt: attempts.Attempt) -> None:
+def release_leftovers(
+    context: nova_context.RequestContext, attempt: attempts.Attempt
+) -> None:
     """Delete what an earlier attempt may have left.
 
     It would be merged with the claim of this one.
@@ -72,7 +79,9 @@ def release_leftovers(context: ty.Any, attempt: attempts.Attempt) -> None:
             consumer_uuid=attempt.uuid, error=str(error)) from error
 
 
-def release_all(context: ty.Any, instance_uuid: str) -> None:
+def release_all(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     """Delete the allocations of a server that is buried or deleted.
 
     Its owner may have it rebuilt already; those of a rebuild stay.
@@ -96,7 +105,9 @@ class _Home(ty.NamedTuple):
     node: str | None = None
 
 
-def _settled(context: ty.Any, instance_uuid: str) -> _Home | None:
+def _settled(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> _Home | None:
     """Wait for a newer attempt; None if it takes too long."""
     return tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda home: home is None),
@@ -106,7 +117,9 @@ def _settled(context: ty.Any, instance_uuid: str) -> _Home | None:
     )(_home, context, instance_uuid)
 
 
-def _home(context: ty.Any, instance_uuid: str) -> _Home | None:
+def _home(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> _Home | None:
     cell = objects.InstanceMapping.get_by_instance_uuid(
         context, instance_uuid).cell_mapping
     if cell is None:

@@ -20,6 +20,10 @@ from oslo_log import log as logging
 from cell0_rebuild.wait import wish_options
 from cell0_rebuild.wait import wishes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 LOG = logging.getLogger(__name__)
 
 _shown: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar(
@@ -42,9 +46,9 @@ def shown(
 
 
 def set_vm_state_and_notify(
-    wrapped: ty.Callable[..., None], manager: ty.Any, context: ty.Any,
-    instance_uuid: str, method: str, updates: dict[str, ty.Any],
-    *args: ty.Any, **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], manager: ty.Any,
+    context: nova_context.RequestContext, instance_uuid: str, method: str,
+    updates: dict[str, ty.Any], *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``ComputeTaskManager._set_vm_state_and_notify``."""
     if instance_uuid in _shown.get():
@@ -80,7 +84,7 @@ def _are_shown() -> bool:
             and vm_states.BUILDING in cfg.CONF.cell0_rebuild.vm_states)
 
 
-def _asked(instance: ty.Any, site: wishes.Site) -> bool:
+def _asked(instance: objects.Instance, site: wishes.Site) -> bool:
     # What is not there would be loaded from a database.
     return wishes.wish(
         instance.metadata if 'metadata' in instance else {},

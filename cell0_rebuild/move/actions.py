@@ -15,9 +15,13 @@ from nova.compute import instance_actions
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 def copy(
-    source: ty.Any, destination: ty.Any, instance_uuid: str
+    source: nova_context.RequestContext,
+    destination: nova_context.RequestContext, instance_uuid: str,
 ) -> None:
     """Copy actions and their events from one cell to another.
 
@@ -30,7 +34,9 @@ def copy(
 
 
 @main_db_api.pick_context_manager_writer
-def name_rebuild(context: ty.Any, instance_uuid: str) -> None:
+def name_rebuild(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     """Give the action that Nova started for this request its right name.
 
     :param context: of the request, targeted at the cell of the server.
@@ -45,7 +51,9 @@ _Action = ty.Tuple[ty.Dict[str, ty.Any], ty.List[ty.Dict[str, ty.Any]]]
 
 
 @main_db_api.pick_context_manager_reader
-def _read(context: ty.Any, instance_uuid: str) -> list[_Action]:
+def _read(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> list[_Action]:
     action, event = models.InstanceAction, models.InstanceActionEvent
     # An action without events is there, too.
     rows = context.session.query(action, event).outerjoin(
@@ -59,7 +67,8 @@ def _read(context: ty.Any, instance_uuid: str) -> list[_Action]:
 
 @main_db_api.pick_context_manager_writer
 def _insert(
-    context: ty.Any, instance_uuid: str, actions: list[_Action]
+    context: nova_context.RequestContext, instance_uuid: str,
+    actions: list[_Action],
 ) -> None:
     there = {(action.request_id, action.action, action.start_time)
              for action in context.session.query(

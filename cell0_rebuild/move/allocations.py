@@ -14,6 +14,9 @@ import tenacity
 
 from cell0_rebuild import exceptions
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 _FAILURES = (
     ks_exc.ClientException, exception.ConsumerAllocationRetrievalFailed,
     exception.PlacementAPIConnectFailure, exception.AllocationUpdateFailed)
@@ -29,7 +32,7 @@ class Resources:
     :ivar problem: why Placement cannot be asked; it is not asked again then.
     """
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         self._context = context
         self.problem: str | None = None
 

@@ -27,10 +27,13 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 def to_build_request(
-    context: ty.Any, instance_uuid: str, cell0_id: int,
-    make: ty.Callable[[], ty.Any], spec: ty.Any,
+    context: nova_context.RequestContext, instance_uuid: str, cell0_id: int,
+    make: ty.Callable[[], objects.BuildRequest], spec: objects.RequestSpec,
 ) -> None:
     """Move a server from cell0 to a build request.
 
@@ -50,8 +53,8 @@ def to_build_request(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def _to_build_request(
-    context: ty.Any, instance_uuid: str, cell0_id: int,
-    make: ty.Callable[[], ty.Any], spec: ty.Any,
+    context: nova_context.RequestContext, instance_uuid: str, cell0_id: int,
+    make: ty.Callable[[], objects.BuildRequest], spec: objects.RequestSpec,
 ) -> None:
     if not _set_cell(context, instance_uuid, cell0_id, None):
         raise exceptions.LostRace(instance_uuid)
@@ -63,9 +66,9 @@ def _to_build_request(
 
 
 def take(
-    context: ty.Any, instance_uuid: str, generation: str, host: str,
-    spec: ty.Any = None,
-) -> ty.Any:
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    host: str, spec: objects.RequestSpec | None = None,
+) -> objects.BuildRequest | None:
     """Begin to work on an attempt: only the first who comes may.
 
     It is tried again if the database goes away: that may have been after the
@@ -84,9 +87,9 @@ def take(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def _take(
-    context: ty.Any, instance_uuid: str, generation: str, taker: str,
-    spec: ty.Any,
-) -> ty.Any:
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    taker: str, spec: objects.RequestSpec | None,
+) -> objects.BuildRequest | None:
     locked = _locked(context, instance_uuid, generation)
     if locked is None or locked.mark.taken_by not in (None, taker):
         return None
@@ -101,7 +104,9 @@ def _take(
 
 @db_errors.retried
 @api_db_api.context_manager.writer
-def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+def answer(
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
+) -> bool:
     """Note that the request is answered while somebody has the attempt.
 
     :returns: False if the attempt has ended.
@@ -116,7 +121,7 @@ def answer(context: ty.Any, instance_uuid: str, generation: str) -> bool:
 
 @api_db_api.context_manager.reader
 def is_current(
-    context: ty.Any, instance_uuid: str, generation: str
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether an attempt is the current one, and has not ended."""
     return _mark_of(context, instance_uuid, generation) is not None
@@ -124,7 +129,7 @@ def is_current(
 
 @api_db_api.context_manager.reader
 def is_answered(
-    context: ty.Any, instance_uuid: str, generation: str
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether the request was answered: nobody waits for the outcome."""
     found = _mark_of(context, instance_uuid, generation)
@@ -133,7 +138,7 @@ def is_answered(
 
 @api_db_api.context_manager.reader
 def is_waiting(
-    context: ty.Any, instance_uuid: str, generation: str
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether an attempt waits for a conductor that takes it."""
     found = _mark_of(context, instance_uuid, generation)
@@ -141,7 +146,7 @@ def is_waiting(
 
 
 def _mark_of(
-    context: ty.Any, instance_uuid: str, generation: str
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> attempt_record.Mark | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).first()
@@ -153,7 +158,8 @@ def _mark_of(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def accept(
-    context: ty.Any, instance_uuid: str, generation: str, spec: ty.Any
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    spec: objects.RequestSpec,
 ) -> bool:
     """Store what the rebuild changes of the RequestSpec.
 
@@ -170,7 +176,8 @@ def accept(
 
 
 def _store(
-    context: ty.Any, locked: _Locked, spec: ty.Any = None
+    context: nova_context.RequestContext, locked: _Locked,
+    spec: objects.RequestSpec | None = None,
 ) -> None:
     if spec is not None:
         locked.mark.accepted = True
@@ -179,7 +186,9 @@ def _store(
     locked.build_request.save()
 
 
-def _save_changes(context: ty.Any, spec: ty.Any) -> None:
+def _save_changes(
+    context: nova_context.RequestContext, spec: objects.RequestSpec
+) -> None:
     # A flavor with extra specs that came in a message says it is changed.
     changed = spec.obj_what_changed() - {'flavor'}
     if not changed:
@@ -195,8 +204,9 @@ def _save_changes(context: ty.Any, spec: ty.Any) -> None:
 @db_errors.retried
 @api_db_api.context_manager.writer
 def seize(
-    context: ty.Any, instance_uuid: str, before: datetime.datetime, who: str
-) -> ty.Any:
+    context: nova_context.RequestContext, instance_uuid: str,
+    before: datetime.datetime, who: str,
+) -> objects.BuildRequest | None:
     """Take an attempt from whoever has it, who finds himself stale then.
 
     :param before: only if nobody has refreshed it since.
@@ -227,7 +237,7 @@ def seize(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def refresh(
-    context: ty.Any, instance_uuid: str, generation: str,
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
     cell_id: int | None = None, next_cell: str | None = None,
 ) -> bool:
     """Make an attempt young again.
@@ -250,7 +260,8 @@ def refresh(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def into_cell(
-    context: ty.Any, instance_uuid: str, generation: str, cell_id: int
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    cell_id: int,
 ) -> bool:
     """Map the server of an attempt to a real cell.
 
@@ -264,9 +275,9 @@ def into_cell(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def end(
-    context: ty.Any, instance_uuid: str, generation: str,
-    last: attempt_record.Mark
-) -> ty.Any:
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    last: attempt_record.Mark,
+) -> objects.BuildRequest | None:
     """Delete the build request of an attempt.
 
     :param last: the mark, which stays with what is kept of the server.
@@ -285,9 +296,9 @@ def end(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def to_cell0(
-    context: ty.Any, instance_uuid: str, generation: str, cell0_id: int,
-    keep: ty.Callable[[ty.Any], None], cell_id: int | None = None,
-    **columns: ty.Any,
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    cell0_id: int, keep: ty.Callable[[objects.Instance], None],
+    cell_id: int | None = None, **columns: ty.Any,
 ) -> bool:
     """Move the server of an attempt from its build request back to cell0.
 
@@ -311,8 +322,8 @@ def to_cell0(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def remap(
-    context: ty.Any, instance_uuid: str, old: int | None, new: int | None,
-    before: datetime.datetime | None = None,
+    context: nova_context.RequestContext, instance_uuid: str, old: int | None,
+    new: int | None, before: datetime.datetime | None = None,
     still: ty.Callable[[], bool] = lambda: True,
 ) -> bool:
     """Map a server to another cell.
@@ -333,14 +344,16 @@ def remap(
 
 
 @api_db_api.context_manager.writer
-def touch(context: ty.Any, instance_uuid: str, cell_id: int) -> None:
+def touch(
+    context: nova_context.RequestContext, instance_uuid: str, cell_id: int
+) -> None:
     """Make an attempt young that has reached a real cell."""
     _touch(context, instance_uuid, cell_id)
 
 
 @db_errors.retried
 @api_db_api.context_manager.writer
-def erase(context: ty.Any, instance_uuid: str) -> None:
+def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Delete what there is of a server that its owner deleted on its way.
 
     Nova archives it with the rows of the server in its cell, and it has none.
@@ -359,8 +372,8 @@ def erase(context: ty.Any, instance_uuid: str) -> None:
 
 
 def _set_cell(
-    context: ty.Any, instance_uuid: str, old: int | None, new: int | None,
-    **columns: ty.Any,
+    context: nova_context.RequestContext, instance_uuid: str, old: int | None,
+    new: int | None, **columns: ty.Any,
 ) -> bool:
     mapping = api_models.InstanceMapping
     deleted = mapping.queued_for_delete
@@ -372,7 +385,8 @@ def _set_cell(
 
 
 def _touch(
-    context: ty.Any, instance_uuid: str, cell_id: int | None
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell_id: int | None,
 ) -> bool:
     """Make the mapping young, if it is to no cell or to this one."""
     mapping = api_models.InstanceMapping
@@ -385,7 +399,7 @@ def _touch(
 
 
 def _touched(
-    context: ty.Any, instance_uuid: str
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> datetime.datetime | None:
     moment: datetime.datetime | None = context.session.query(
         api_models.InstanceMapping.updated_at).filter_by(
@@ -396,13 +410,13 @@ def _touched(
 class _Locked(ty.NamedTuple):
     """The build request of an attempt, its row locked."""
 
-    row: ty.Any
-    build_request: ty.Any
+    row: api_models.BuildRequest
+    build_request: objects.BuildRequest
     mark: attempt_record.Mark
 
 
 def _locked(
-    context: ty.Any, instance_uuid: str, generation: str
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> _Locked | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).with_for_update().first()
@@ -413,6 +427,8 @@ def _locked(
     return None if found is None else _Locked(row, build_request, found)
 
 
-def _build_request(context: ty.Any, row: ty.Any) -> ty.Any:
+def _build_request(
+    context: nova_context.RequestContext, row: api_models.BuildRequest
+) -> objects.BuildRequest:
     return objects.BuildRequest._from_db_object(
         context, objects.BuildRequest(), row)

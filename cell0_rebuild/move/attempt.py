@@ -38,6 +38,11 @@ from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    import datetime
+
+    from nova import context as nova_context
+
 
 @dataclasses.dataclass
 class Attempt:
@@ -61,9 +66,9 @@ class Attempt:
     uuid: str
     mark: attempt_record.Mark
     stage: stages.Stage
-    build_request: ty.Any = None
-    instance: ty.Any = None
-    bdms: ty.Any = None
+    build_request: objects.BuildRequest = None
+    instance: objects.Instance = None
+    bdms: objects.BlockDeviceMappingList = None
     last_state: dict[str, ty.Any] | None = None
     in_cell: bool = False
     row_id: int | None = None
@@ -71,7 +76,7 @@ class Attempt:
     notified: bool = False
 
     @classmethod
-    def taken(cls, build_request: ty.Any) -> Attempt:
+    def taken(cls, build_request: objects.BuildRequest) -> Attempt:
         """Return the attempt of a build request that was taken just now.
 
         :param build_request: with a mark, which is taken off.
@@ -110,8 +115,10 @@ class Attempt:
 
 
 def exhume(
-    context: ty.Any, buried: copies.Buried, instance: ty.Any, bdms: ty.Any,
-    spec: ty.Any, mapped_at: ty.Any, writes: str | None = None,
+    context: nova_context.RequestContext, buried: copies.Buried,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
+    spec: objects.RequestSpec, mapped_at: datetime.datetime | None,
+    writes: str | None = None,
 ) -> str:
     """Move a buried server to a build request.
 
@@ -138,7 +145,7 @@ def exhume(
     attempt.put_on(instance)
     instance.obj_reset_changes(recursive=True)
 
-    def make() -> ty.Any:
+    def make() -> objects.BuildRequest:
         return objects.BuildRequest(
             context, instance=instance, instance_uuid=uuid,
             project_id=instance.project_id, block_device_mappings=bdms,
@@ -165,7 +172,7 @@ def exhume(
     return attempt.generation
 
 
-def _text(moment: ty.Any) -> str | None:
+def _text(moment: datetime.datetime | None) -> str | None:
     return None if moment is None else timeutils.normalize_time(
         moment).isoformat()
 
@@ -178,8 +185,8 @@ def as_before(found: attempt_record.Mark) -> dict[str, ty.Any]:
 
 
 def begin(
-    context: ty.Any, instance_uuid: str, generation: str, host: str,
-    spec: ty.Any = None,
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    host: str, spec: objects.RequestSpec | None = None,
 ) -> Attempt | None:
     """Take the build request of an attempt.
 
@@ -193,40 +200,47 @@ def begin(
     return None if build_request is None else Attempt.taken(build_request)
 
 
-def is_on_its_way(instance: ty.Any) -> bool:
+def is_on_its_way(instance: objects.Instance) -> bool:
     """Tell whether an instance is that of an attempt's build request."""
     return attempt_record.is_on(instance)
 
 
 def is_waiting(
-    context: ty.Any, instance_uuid: str, generation: str
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether an attempt waits for a conductor that takes it."""
     return bool(api_db.is_waiting(context, instance_uuid, generation))
 
 
-def is_answered(context: ty.Any, attempt: Attempt) -> bool:
+def is_answered(
+    context: nova_context.RequestContext, attempt: Attempt
+) -> bool:
     """Tell whether the request was answered: nobody waits for the outcome."""
     return bool(api_db.is_answered(
         context, attempt.uuid, attempt.generation))
 
 
 @db_errors.patiently
-def goes_on(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+def goes_on(
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
+) -> bool:
     """Tell whether somebody has the attempt, and have him record its end."""
     return bool(api_db.answer(context, instance_uuid, generation)) or not (
         standing.is_at_rest(context, instance_uuid))
 
 
-def accept(context: ty.Any, attempt: Attempt, spec: ty.Any) -> None:
+def accept(
+    context: nova_context.RequestContext, attempt: Attempt,
+    spec: objects.RequestSpec,
+) -> None:
     """Make what the rebuild changes of the server stay if it fails."""
     attempt.mark.accepted = api_db.accept(
         context, attempt.uuid, attempt.generation, spec)
 
 
 def is_current(
-    context: ty.Any, attempt: Attempt, cell: ty.Any = None,
-    next_cell: str | None = None,
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping | None = None, next_cell: str | None = None,
 ) -> bool:
     """Tell whether the attempt still is the current one, and refresh it.
 
@@ -238,7 +252,10 @@ def is_current(
         next_cell))
 
 
-def into_cell(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+def into_cell(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping,
+) -> bool:
     """Map the server to the real cell in which Nova has created it.
 
     :returns: False if the attempt has ended or the server is in a cell.
@@ -248,7 +265,8 @@ def into_cell(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
 
 
 def remove_row(
-    context: ty.Any, attempt: Attempt, cell: ty.Any, row_id: int
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping, row_id: int,
 ) -> None:
     """Remove a row that Nova has created, unless a compute has it."""
     with contextlib.suppress(exception.ObjectActionError):
@@ -256,8 +274,9 @@ def remove_row(
 
 
 def hand_over(
-    context: ty.Any, attempt: Attempt, cell: ty.Any, instance: ty.Any,
-    bdms: ty.Any,
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping, instance: objects.Instance,
+    bdms: objects.BlockDeviceMappingList,
 ) -> bool:
     """End the build request: from here on the server is in a real cell.
 
@@ -298,7 +317,10 @@ def hand_over(
     return True
 
 
-def is_deleted(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+def is_deleted(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping,
+) -> bool:
     """Tell, of an attempt without build request, whether its owner did that.
 
     Somebody else may have moved the server: then it has another build
@@ -309,7 +331,10 @@ def is_deleted(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
         place.build_request_id is None and is_in(context, attempt, cell))
 
 
-def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+def is_in(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping,
+) -> bool:
     """Tell whether the server is where this attempt, no other, has put it."""
     place = standing.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
@@ -322,7 +347,10 @@ def is_in(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
                 or retained.get('generation', '') == attempt.generation))
 
 
-def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
+def finish(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping,
+) -> bool:
     """Remove what a recovery would have needed: a compute has the server.
 
     If a DELETE of the server in cell0 has met the hand-over, it is deleted.
@@ -357,7 +385,7 @@ def finish(context: ty.Any, attempt: Attempt, cell: ty.Any) -> bool:
     return is_there
 
 
-def clear(context: ty.Any, instance_uuid: str) -> bool:
+def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     """Remove the row in cell0 of a server that its owner deleted.
 
     :returns: False if he did not.
@@ -373,7 +401,7 @@ def clear(context: ty.Any, instance_uuid: str) -> bool:
     return True
 
 
-def erase(context: ty.Any, instance_uuid: str) -> None:
+def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Remove all that is left of a server that its owner deleted on its way.
 
     What a recovery would find it by goes last.
@@ -382,7 +410,9 @@ def erase(context: ty.Any, instance_uuid: str) -> None:
         api_db.erase(context, instance_uuid)
 
 
-def remove_cell0_row(context: ty.Any, instance_uuid: str) -> None:
+def remove_cell0_row(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     """Remove the row in cell0."""
     cell0_db.remove(
         cells.targeted(context, cells.cell0(context)), instance_uuid)

@@ -22,6 +22,9 @@ from oslo_utils import timeutils
 from cell0_rebuild import exceptions
 from cell0_rebuild import stored
 
+if ty.TYPE_CHECKING:
+    from nova import objects
+
 KEY = 'cell0_rebuild'
 
 # See stored.py for what a new one means. 1.1: aged. 1.2: cells.
@@ -82,7 +85,7 @@ class Mark:
         values = dataclasses.asdict(self)
         return {**values.pop('others'), **values}
 
-    def put_on(self, instance: ty.Any) -> None:
+    def put_on(self, instance: objects.Instance) -> None:
         """Put the mark on the instance of a build request."""
         instance.system_metadata = dict(
             instance.system_metadata,
@@ -106,13 +109,13 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
 }
 
 
-def is_on(instance: ty.Any) -> bool:
+def is_on(instance: objects.Instance) -> bool:
     """Tell whether the instance of a build request has a mark."""
     return ('system_metadata' in instance
             and KEY in instance.system_metadata)
 
 
-def of(instance: ty.Any) -> Mark | None:
+def of(instance: objects.Instance) -> Mark | None:
     """Return the mark of a build request's instance; None if it has none.
 
     :raises Unreadable: if this package cannot read it.
@@ -126,7 +129,7 @@ def of(instance: ty.Any) -> Mark | None:
     return read(values)
 
 
-def of_generation(instance: ty.Any, generation: str) -> Mark | None:
+def of_generation(instance: objects.Instance, generation: str) -> Mark | None:
     """Return the mark of an attempt; None if its instance has another.
 
     Whoever has the attempt could read the mark when it began.
@@ -162,7 +165,7 @@ def _check_time(text: str | None) -> None:
         raise stored.damaged('mapped_at') from error
 
 
-def take_off(instance: ty.Any) -> None:
+def take_off(instance: objects.Instance) -> None:
     """Remove the mark from an instance."""
     metadata = dict(instance.system_metadata)
     metadata.pop(KEY, None)

@@ -25,12 +25,15 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import late_changes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 class MaybeHidden(db_exc.DBError):  # type: ignore[misc]
     """The database went away while it hid a server in cell0."""
 
 
-def hide(context: ty.Any, instance_uuid: str) -> bool:
+def hide(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     """Hide the row.
 
     :param context: targeted at cell0.
@@ -42,7 +45,7 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
 
     @db_errors.retried
     @main_db_api.pick_context_manager_writer
-    def hide_it(context: ty.Any) -> bool:
+    def hide_it(context: nova_context.RequestContext) -> bool:
         nonlocal updated
         updated = False
         rows: int = context.session.query(models.Instance).filter_by(
@@ -62,7 +65,9 @@ def hide(context: ty.Any, instance_uuid: str) -> bool:
         raise
 
 
-def _show_after_all(context: ty.Any, instance_uuid: str) -> None:
+def _show_after_all(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     try:
         show(context, instance_uuid)
     except db_exc.DBError as error:
@@ -71,7 +76,7 @@ def _show_after_all(context: ty.Any, instance_uuid: str) -> None:
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def show(context: ty.Any, instance_uuid: str) -> None:
+def show(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Show the row again, if it is still there."""
     context.session.query(models.Instance).filter_by(
         uuid=instance_uuid, deleted=0,
@@ -86,7 +91,7 @@ def _hidden(value: bool) -> dict[str, ty.Any]:
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def remove(
-    context: ty.Any, instance_uuid: str,
+    context: nova_context.RequestContext, instance_uuid: str,
     still: ty.Callable[[], bool] = lambda: True,
 ) -> None:
     """Delete the row and all that belongs to it, for good.
@@ -101,7 +106,7 @@ def remove(
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def is_there(context: ty.Any, instance_uuid: str) -> bool:
+def is_there(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     """Tell whether there is a row, also one that the owner deleted.
 
     Waits until nobody works on it who would delete it.
@@ -109,7 +114,7 @@ def is_there(context: ty.Any, instance_uuid: str) -> bool:
     return _lock(context, instance_uuid)
 
 
-def _lock(context: ty.Any, instance_uuid: str) -> bool:
+def _lock(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     instance, volume = models.Instance, models.BlockDeviceMapping
     # Nova changes volumes without a look at the instance.
     return bool(context.session.query(instance.id, volume.id).outerjoin(
@@ -117,7 +122,7 @@ def _lock(context: ty.Any, instance_uuid: str) -> bool:
     ).filter(instance.uuid == instance_uuid).with_for_update().all())
 
 
-def _remove(context: ty.Any, instance_uuid: str) -> None:
+def _remove(context: nova_context.RequestContext, instance_uuid: str) -> None:
     # Nova's own would try again after a deadlock by itself, when the locks
     # are gone.
     destroy = inspect.unwrap(main_db_api.instance_destroy)
@@ -129,7 +134,7 @@ def _remove(context: ty.Any, instance_uuid: str) -> None:
 
 
 def state(
-    context: ty.Any, instance_uuid: str
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
     """Return what is watched; None if the owner deleted the server.
 
@@ -145,15 +150,15 @@ def state(
     return found
 
 
-def _is_being_deleted(instance: ty.Any) -> bool:
+def _is_being_deleted(instance: objects.Instance) -> bool:
     # Nova deletes the row with the vm_state "deleted" and no task_state.
     return bool(instance.task_state == task_states.DELETING
                 or instance.vm_state == vm_states.DELETED)
 
 
 def _watched(
-    context: ty.Any, instance_uuid: str
-) -> tuple[ty.Any, dict[str, ty.Any]]:
+    context: nova_context.RequestContext, instance_uuid: str
+) -> tuple[objects.Instance, dict[str, ty.Any]]:
     """Return the instance, with no more than is watched, and what is."""
     instance = objects.Instance.get_by_uuid(
         context, instance_uuid, expected_attrs=['system_metadata', 'tags'])
@@ -162,7 +167,9 @@ def _watched(
     return instance, late_changes.state(instance, bdms, instance.tags)
 
 
-def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
+def is_deleted(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
     """Tell whether the owner deleted the server in cell0."""
     try:
         objects.Instance.get_by_uuid(context, instance_uuid, expected_attrs=[])
@@ -174,7 +181,8 @@ def is_deleted(context: ty.Any, instance_uuid: str) -> bool:
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def close(
-    context: ty.Any, instance_uuid: str, baseline: dict[str, ty.Any],
+    context: nova_context.RequestContext, instance_uuid: str,
+    baseline: dict[str, ty.Any],
     carry_over: ty.Callable[[dict[str, ty.Any]], bool],
 ) -> bool:
     """Carry over what was changed lately and delete the row.

@@ -20,6 +20,9 @@ from nova import objects
 
 from cell0_rebuild.move import cells
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -43,7 +46,9 @@ class Row:
 
 
 @main_db_api.pick_context_manager_reader
-def _find(context: ty.Any, instance_uuid: str) -> Row | None:
+def _find(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> Row | None:
     # The row of a deleted server counts as well.
     row = context.session.query(
         models.Instance.id, models.Instance.deleted, models.Instance.hidden,
@@ -56,15 +61,18 @@ def _find(context: ty.Any, instance_uuid: str) -> Row | None:
                row.launched_at is not None, row.updated_at or row.created_at)
 
 
-def find(context: ty.Any, instance_uuid: str, cell: ty.Any) -> Row | None:
+def find(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> Row | None:
     """Return the row of a server in a cell."""
     found: Row | None = _find(cells.targeted(context, cell), instance_uuid)
     return found
 
 
 def remove(
-    context: ty.Any, instance_uuid: str, cell: ty.Any,
-    row_id: int | None = None,
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping, row_id: int | None = None,
 ) -> bool:
     """Delete a server that never got a host from a real cell, for good.
 
@@ -93,7 +101,10 @@ def remove(
     return True
 
 
-def delete(context: ty.Any, instance_uuid: str, cell: ty.Any) -> None:
+def delete(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> None:
     """Delete the row of a server whose owner has deleted its build request.
 
     It stays soft-deleted, as Nova leaves it.

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import typing as ty
 
 from nova import context as nova_context
 from nova import objects
@@ -13,12 +12,12 @@ from nova import objects
 API = 'The API database'
 
 
-def name(cell: ty.Any) -> str:
+def name(cell: objects.CellMapping) -> str:
     """Return what people are told about the database of a cell."""
     return f'Cell {cell.identity}'
 
 
-def cell0(context: ty.Any) -> ty.Any:
+def cell0(context: nova_context.RequestContext) -> objects.CellMapping:
     """Return the CellMapping of cell0.
 
     Nova keeps the cells for as long as a process lives, and has them before
@@ -32,12 +31,14 @@ def cell0(context: ty.Any) -> ty.Any:
         context, objects.CellMapping.CELL0_UUID)
 
 
-def is_cell0(context: ty.Any) -> bool:
+def is_cell0(context: nova_context.RequestContext) -> bool:
     """Tell whether a context is targeted at cell0."""
     return bool(context.cell_uuid == objects.CellMapping.CELL0_UUID)
 
 
-def targeted(context: ty.Any, cell: ty.Any) -> ty.Any:
+def targeted(
+    context: nova_context.RequestContext, cell: objects.CellMapping
+) -> nova_context.RequestContext:
     """Return a copy of the context that is targeted at a cell.
 
     Unlike with ``nova.context.target_cell``, two of them can be used side by

@@ -18,6 +18,9 @@ from nova.compute import vm_states
 from nova.network import model as network_model
 from nova import objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOADED = ['metadata', 'system_metadata', 'flavor', 'numa_topology',
           'pci_requests', 'keypairs', 'trusted_certs', 'vcpu_model',
           'device_metadata', 'resources', 'tags']
@@ -41,8 +44,8 @@ class Buried:
     :param bdms: its block device mappings.
     """
 
-    instance: ty.Any
-    bdms: ty.Any
+    instance: objects.Instance
+    bdms: objects.BlockDeviceMappingList
 
 
 # Nova reads each of them by a statement of its own.
@@ -50,7 +53,8 @@ _OF_THEIR_OWN = ('metadata', 'system_metadata')
 
 
 def read(
-    context: ty.Any, instance_uuid: str, before: ty.Any = None
+    context: nova_context.RequestContext, instance_uuid: str,
+    before: objects.Instance | None = None,
 ) -> Buried:
     """Read a server that is buried, or one that its attempt has moved.
 
@@ -74,7 +78,7 @@ def read(
     return Buried(instance, bdms)
 
 
-def instance_to_build(buried: ty.Any) -> ty.Any:
+def instance_to_build(buried: objects.Instance) -> objects.Instance:
     """Return the instance for a build request, without its changes."""
     instance = objects.Instance()
     for field in buried.obj_fields:
@@ -89,7 +93,9 @@ def instance_to_build(buried: ty.Any) -> ty.Any:
     return instance
 
 
-def new_bdms(context: ty.Any, bdms: ty.Any) -> ty.Any:
+def new_bdms(
+    context: nova_context.RequestContext, bdms: objects.BlockDeviceMappingList
+) -> objects.BlockDeviceMappingList:
     """Return block device mappings that Nova creates rows from.
 
     Nova stores only the changed fields of an object, and an object that was
@@ -102,7 +108,7 @@ def new_bdms(context: ty.Any, bdms: ty.Any) -> ty.Any:
         for bdm in bdms])
 
 
-def new_tags(tags: ty.Any, instance_uuid: str) -> ty.Any:
+def new_tags(tags: objects.TagList, instance_uuid: str) -> objects.TagList:
     """Return tags that Nova creates rows from."""
     return objects.TagList(objects=[
         objects.Tag(resource_id=instance_uuid, tag=tag.tag) for tag in tags])

@@ -19,10 +19,16 @@ from oslo_log import log as logging
 
 from cell0_rebuild.move import cells
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 
-def complete(context: ty.Any, instance_uuid: str, cell: ty.Any) -> None:
+def complete(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> None:
     """Delete the server where it is now, as ``API.delete`` does.
 
     :param context: of the rebuild or of a recovery. Whether the server may be

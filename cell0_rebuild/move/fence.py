@@ -15,10 +15,13 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import db_errors
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 @contextlib.contextmanager
 def held(
-    context: ty.Any, instance_uuid: str
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> collections.abc.Iterator[None]:
     """Let nobody move a server, or begin to, meanwhile.
 
@@ -38,7 +41,9 @@ def held(
 
 @db_errors.patiently
 @db_errors.retried
-def _begun(context: ty.Any, instance_uuid: str) -> contextlib.ExitStack:
+def _begun(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> contextlib.ExitStack:
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_db_api.context_manager.writer.using(context))
         # The first statement, before anything is read that may change.

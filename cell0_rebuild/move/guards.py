@@ -18,10 +18,15 @@ from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import fence
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 
 @contextlib.contextmanager
 def current(
-    context: ty.Any, attempt: attempts.Attempt, or_deleted: bool = False
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    or_deleted: bool = False,
 ) -> collections.abc.Iterator[bool]:
     """Keep an attempt the current one, before it is handed over.
 
@@ -40,7 +45,8 @@ def current(
 
 @contextlib.contextmanager
 def in_cell(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
 ) -> collections.abc.Iterator[None]:
     """Keep a server that was handed over in its cell.
 

@@ -22,6 +22,8 @@ from cell0_rebuild import db_errors
 from cell0_rebuild.move import copies
 
 if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
     from cell0_rebuild.move import attempt as attempts
 
 # All that Nova's PUT can change of an instance, and what a lock does.
@@ -32,7 +34,9 @@ _AS_TEXT = ('access_ip_v4', 'access_ip_v6')
 
 
 def state(
-    instance: ty.Any, bdms: ty.Any = None, tags: ty.Any = None
+    instance: objects.Instance,
+    bdms: objects.BlockDeviceMappingList | None = None,
+    tags: objects.TagList | None = None,
 ) -> dict[str, ty.Any]:
     """Return what is watched, as JSON can carry it.
 
@@ -60,8 +64,8 @@ def changes(
 
 
 def apply(
-    context: ty.Any, instance: ty.Any, bdms: ty.Any,
-    changed: dict[str, ty.Any],
+    context: nova_context.RequestContext, instance: objects.Instance,
+    bdms: objects.BlockDeviceMappingList, changed: dict[str, ty.Any],
 ) -> None:
     """Write changes to the server, through objects that others may hold.
 
@@ -87,7 +91,9 @@ def apply(
 
 
 @contextlib.contextmanager
-def saved(context: ty.Any, instance: ty.Any) -> ty.Iterator[None]:
+def saved(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> ty.Iterator[None]:
     """Save what is changed of an instance inside.
 
     Of its system metadata only that: Nova's own save writes all of them, and
@@ -114,8 +120,8 @@ def saved(context: ty.Any, instance: ty.Any) -> ty.Iterator[None]:
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _save_metadata(
-    context: ty.Any, instance_uuid: str, removed: list[str],
-    changed: dict[str, str | None],
+    context: nova_context.RequestContext, instance_uuid: str,
+    removed: list[str], changed: dict[str, str | None],
 ) -> None:
     instance, row = models.Instance, models.InstanceSystemMetadata
     # A lock or an unlock by Nova writes this row before it writes metadata.
@@ -131,7 +137,7 @@ def _save_metadata(
         for key, value in changed.items())
 
 
-def update(instance: ty.Any, changed: dict[str, ty.Any]) -> None:
+def update(instance: objects.Instance, changed: dict[str, ty.Any]) -> None:
     """Set changes on an instance object, without saving it."""
     for name, value in changed.items():
         if name == 'locked_reason':
@@ -144,7 +150,8 @@ def update(instance: ty.Any, changed: dict[str, ty.Any]) -> None:
 
 
 def keep_changes(
-    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    attempt: attempts.Attempt,
 ) -> dict[str, ty.Any]:
     """Give the row in cell0 what was accepted since it was hidden.
 
@@ -168,7 +175,8 @@ def keep_changes(
 
 
 def keep_late(
-    cctxt: ty.Any, instance_uuid: str, seen: dict[str, ty.Any], last: ty.Any
+    cctxt: nova_context.RequestContext, instance_uuid: str,
+    seen: dict[str, ty.Any], last: objects.Instance,
 ) -> None:
     """Give the row in cell0 what was accepted since it was looked at.
 
@@ -187,7 +195,7 @@ def keep_late(
 
 
 def _keep_asked(
-    instance: ty.Any, last: ty.Any, changed: list[str]
+    instance: objects.Instance, last: objects.Instance, changed: list[str]
 ) -> None:
     """Give the instance what the rebuild request changed."""
     for field in changed:
@@ -198,7 +206,9 @@ def _keep_asked(
             instance.system_metadata, last.system_metadata)
 
 
-def _keep_root(cctxt: ty.Any, attempt: attempts.Attempt) -> None:
+def _keep_root(
+    cctxt: nova_context.RequestContext, attempt: attempts.Attempt
+) -> None:
     """Have a root volume that is still to be made come from the new image."""
     asked = attempt.bdms.root_bdm()
     if asked is None or asked.volume_id or not asked.is_volume:

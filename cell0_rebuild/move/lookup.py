@@ -17,6 +17,9 @@ from cell0_rebuild.move import cells
 from cell0_rebuild import db_text
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 _RETAINED = f'"{our_objects.SECTION}"'
 
 
@@ -28,10 +31,12 @@ class Found(ty.NamedTuple):
     """
 
     mapped_at: datetime.datetime | None
-    spec: ty.Any
+    spec: objects.RequestSpec | None
 
 
-def find(context: ty.Any, instance_uuid: str) -> Found | None:
+def find(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> Found | None:
     """Look a server up.
 
     :returns: None if it is not mapped to cell0.
@@ -49,7 +54,7 @@ def find(context: ty.Any, instance_uuid: str) -> Found | None:
 
 
 @api_db_api.context_manager.reader
-def _read(context: ty.Any, instance_uuid: str) -> ty.Any:
+def _read(context: nova_context.RequestContext, instance_uuid: str) -> ty.Any:
     mapping, spec = models.InstanceMapping, models.RequestSpec
     # One statement for what Nova looks up by two.
     return context.session.query(
@@ -69,7 +74,7 @@ def has_retained(spec: ty.Any) -> ty.Any:
 
 @api_db_api.context_manager.reader
 def retained_at(
-    context: ty.Any, instance_uuid: str
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> datetime.datetime | None:
     """Return when the RequestSpec of a server was written last.
 
@@ -83,7 +88,8 @@ def retained_at(
 
 @api_db_api.context_manager.reader
 def retained_of(
-    context: ty.Any, instance_uuids: collections.abc.Collection[str]
+    context: nova_context.RequestContext,
+    instance_uuids: collections.abc.Collection[str],
 ) -> set[str]:
     """Return which of these servers have something kept."""
     model = models.RequestSpec

@@ -31,8 +31,13 @@ from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
 
-def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
+
+def withdraw(
+    context: nova_context.RequestContext, instance_uuid: str, generation: str
+) -> bool:
     """Take :func:`attempt.exhume` back: no conductor has answered.
 
     :returns: False if a conductor has taken the attempt all the same, or the
@@ -47,10 +52,11 @@ def withdraw(context: ty.Any, instance_uuid: str, generation: str) -> bool:
 
 
 def bury_again(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any = None,
-    record: ty.Callable[[ty.Any], None] | None = None,
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None = None,
+    record: ty.Callable[[nova_context.RequestContext], None] | None = None,
     before: datetime.datetime | None = None,
-    notify: ty.Callable[[ty.Any], None] | None = None,
+    notify: ty.Callable[[nova_context.RequestContext], None] | None = None,
 ) -> bool:
     """Take a server back to cell0, from wherever the attempt brought it.
 
@@ -82,7 +88,7 @@ def bury_again(
             context, cctxt, attempt, cell, home, before)) and _show(
                 context, cctxt, attempt)
 
-    def keep(instance: ty.Any) -> None:
+    def keep(instance: objects.Instance) -> None:
         cell0_db.show(cctxt, attempt.uuid)
         late_changes.keep_late(cctxt, attempt.uuid, seen, instance)
 
@@ -98,7 +104,8 @@ def bury_again(
 
 
 def _show(
-    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    attempt: attempts.Attempt,
 ) -> bool:
     """Show the row in cell0, unless a later attempt has hidden it."""
     with fence.held(context, attempt.uuid):
@@ -109,7 +116,8 @@ def _show(
 
 
 def _remove_row(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
 ) -> None:
     with standing.at_rest(context, attempt.uuid) as is_at_rest:
         if is_at_rest:
@@ -120,8 +128,9 @@ def _remove_row(
 
 
 def _prepare(
-    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
-    record: ty.Callable[[ty.Any], None] | None,
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    attempt: attempts.Attempt, cell: objects.CellMapping | None,
+    record: ty.Callable[[nova_context.RequestContext], None] | None,
     before: datetime.datetime | None,
 ) -> dict[str, ty.Any]:
     """Give the row in cell0 what was changed, and record the failure."""
@@ -140,7 +149,8 @@ def _prepare(
 
 
 def _know_row(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None,
 ) -> None:
     if cell is None or attempt.row_id is not None:
         return
@@ -151,7 +161,8 @@ def _know_row(
 
 
 def _keep_changes(
-    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    attempt: attempts.Attempt, cell: objects.CellMapping | None,
 ) -> dict[str, ty.Any]:
     if attempt.stage.is_mapped_back:
         # The row in cell0 has them, and whatever was changed after that.
@@ -167,8 +178,8 @@ def _keep_changes(
 
 
 def _is_ours(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
-    before: datetime.datetime | None,
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None, before: datetime.datetime | None,
 ) -> bool:
     """Tell whether nobody else has moved the server, or works on it.
 
@@ -189,7 +200,9 @@ def _is_ours(
     return bool(api_db.is_current(context, attempt.uuid, attempt.generation))
 
 
-def _keep_written(context: ty.Any, attempt: attempts.Attempt) -> None:
+def _keep_written(
+    context: nova_context.RequestContext, attempt: attempts.Attempt
+) -> None:
     if attempt.mark.writes and attempt.mark.taken_by:
         with contextlib.suppress(exceptions.Unreadable):
             our_objects.keep_also(
@@ -197,8 +210,8 @@ def _keep_written(context: ty.Any, attempt: attempts.Attempt) -> None:
 
 
 def _record(
-    cctxt: ty.Any, attempt: attempts.Attempt,
-    record: ty.Callable[[ty.Any], None],
+    cctxt: nova_context.RequestContext, attempt: attempts.Attempt,
+    record: ty.Callable[[nova_context.RequestContext], None],
 ) -> None:
     if not attempt.recorded:
         record(cctxt)
@@ -208,7 +221,8 @@ def _record(
 
 
 def _may_bury(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None,
 ) -> bool:
     _look_again(context, attempt)
     if not attempt.handed_over:
@@ -227,7 +241,9 @@ def _may_bury(
     return True
 
 
-def _look_again(context: ty.Any, attempt: attempts.Attempt) -> None:
+def _look_again(
+    context: nova_context.RequestContext, attempt: attempts.Attempt
+) -> None:
     """Find out what a database has done before it went away."""
     if attempt.stage is stages.Stage.MAYBE_HANDED_OVER:
         place = standing.place(context, attempt.uuid)
@@ -239,7 +255,8 @@ def _look_again(context: ty.Any, attempt: attempts.Attempt) -> None:
 
 
 def _remove_rows(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None,
 ) -> None:
     if cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
@@ -248,8 +265,9 @@ def _remove_rows(
 
 
 def _leave_cell(
-    context: ty.Any, cctxt: ty.Any, attempt: attempts.Attempt, cell: ty.Any,
-    home: ty.Any, before: datetime.datetime | None,
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    attempt: attempts.Attempt, cell: objects.CellMapping,
+    home: objects.CellMapping, before: datetime.datetime | None,
 ) -> bool:
     """Take a server that was handed over out of the real cell.
 
@@ -282,7 +300,8 @@ def _leave_cell(
 
 @contextlib.contextmanager
 def _back_to(
-    context: ty.Any, attempt: attempts.Attempt, cell: ty.Any, home: ty.Any
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping, home: objects.CellMapping,
 ) -> ty.Iterator[None]:
     """Map a server to the real cell again, unless it has left it."""
     stays = False  # if a database fails, nobody knows: it is tried again

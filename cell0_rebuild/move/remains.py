@@ -23,10 +23,15 @@ from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 
-def sweep(context: ty.Any, instance: ty.Any) -> None:
+def sweep(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> None:
     """Remove the rows of a server that its owner has deleted on its way.
 
     Nova looks for one in the cell that the server is mapped to, which is none
@@ -41,7 +46,9 @@ def sweep(context: ty.Any, instance: ty.Any) -> None:
         attempts.clear(context, instance.uuid)
 
 
-def sweep_cell0(context: ty.Any, instance_uuid: str) -> None:
+def sweep_cell0(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     """Remove the row in cell0 of a server that was deleted in its cell."""
     with left_to_others(instance_uuid):
         attempts.remove_cell0_row(context, instance_uuid)
@@ -65,7 +72,9 @@ def tell(instance_uuid: str, error: Exception) -> None:
                 instance_uuid=instance_uuid)
 
 
-def _reached(context: ty.Any, instance: ty.Any) -> list[ty.Any]:
+def _reached(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> list[objects.CellMapping]:
     """Return the real cells that a conductor may have created it in."""
     reached = _known(instance)
     if reached == []:
@@ -75,7 +84,7 @@ def _reached(context: ty.Any, instance: ty.Any) -> list[ty.Any]:
             and (reached is None or cell.uuid in reached)]
 
 
-def _known(instance: ty.Any) -> list[str] | None:
+def _known(instance: objects.Instance) -> list[str] | None:
     try:
         found = attempt_record.of(instance)
     except exceptions.Unreadable:

@@ -21,6 +21,9 @@ from nova.db.api import models as api_models
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 @dataclasses.dataclass(frozen=True)
 class Place:
@@ -45,7 +48,9 @@ class Place:
 
 
 @api_db_api.context_manager.reader
-def place(context: ty.Any, instance_uuid: str) -> Place | None:
+def place(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> Place | None:
     """Return where a server is; None if nobody knows it any more."""
     mapping, build_request = (
         api_models.InstanceMapping, api_models.BuildRequest)
@@ -62,7 +67,9 @@ def place(context: ty.Any, instance_uuid: str) -> Place | None:
     return Place(cell_id, bool(deleted), build_request_id, updated or created)
 
 
-def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
+def is_abandoned(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
     """Tell whether the owner deleted a server that was on its way.
 
     Nova deletes the build request first and marks the mapping at the end.
@@ -73,25 +80,29 @@ def is_abandoned(context: ty.Any, instance_uuid: str) -> bool:
 
 @contextlib.contextmanager
 def at_rest(
-    context: ty.Any, instance_uuid: str
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> collections.abc.Iterator[bool]:
     """Tell whether a server is at rest, and keep it so meanwhile."""
     with fence.held(context, instance_uuid):
         yield is_at_rest(context, instance_uuid)
 
 
-def is_at_rest(context: ty.Any, instance_uuid: str) -> bool:
+def is_at_rest(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
     """Tell whether a server is buried or deleted: it needs no resources."""
     found = place(context, instance_uuid)
     return found is None or found.is_abandoned or _is_buried(context, found)
 
 
-def is_in_cell0(context: ty.Any, instance_uuid: str) -> bool:
+def is_in_cell0(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
     """Tell whether a server is buried."""
     found = place(context, instance_uuid)
     return found is not None and _is_buried(context, found)
 
 
-def _is_buried(context: ty.Any, found: Place) -> bool:
+def _is_buried(context: nova_context.RequestContext, found: Place) -> bool:
     return (found.build_request_id is None
             and found.cell_id == cells.cell0(context).id)

@@ -53,6 +53,9 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 _Found = ty.TypeVar('_Found')
 
 
@@ -93,7 +96,7 @@ class Finder:
     """Tells what is the matter with a server."""
 
     def __init__(
-        self, context: ty.Any, before: datetime.datetime,
+        self, context: nova_context.RequestContext, before: datetime.datetime,
         has_resources: ty.Callable[[str], bool],
     ) -> None:
         """:param before: what was touched since is in progress.
@@ -128,7 +131,7 @@ class Finder:
         return (self._ask(cells.API, standing.place, uuid),
                 self._row(uuid, self._home))
 
-    def _row(self, uuid: str, cell: ty.Any) -> cell_db.Row | None:
+    def _row(self, uuid: str, cell: objects.CellMapping) -> cell_db.Row | None:
         return self._ask(cells.name(cell), cell_db.find, uuid, cell)
 
     def _ask(
@@ -200,7 +203,8 @@ class Finder:
         return None
 
     def _in_real_cell(
-        self, uuid: str, cell0_row: cell_db.Row | None, cell: ty.Any
+        self, uuid: str, cell0_row: cell_db.Row | None,
+        cell: objects.CellMapping,
     ) -> Stuck | None:
         row = self._row(uuid, cell)
         if row is None:
@@ -232,6 +236,6 @@ class Finder:
         return [Trace(cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 
-    def _cell(self, place: standing.Place) -> ty.Any:
+    def _cell(self, place: standing.Place) -> objects.CellMapping | None:
         return next((cell for cell in self._cells
                      if cell.id == place.cell_id), None)

@@ -180,7 +180,9 @@ class Recovery:
                 state = diagnosis.State.BUILT
         return state
 
-    def _bury(self, context: ty.Any, found: diagnosis.Stuck) -> None:
+    def _bury(
+        self, context: nova_context.RequestContext, found: diagnosis.Stuck
+    ) -> None:
         on_its_way = found.state is diagnosis.State.ON_ITS_WAY
         if on_its_way:
             found, buried = self._bury_on_its_way(context, found)
@@ -198,7 +200,9 @@ class Recovery:
             # Its owner has deleted it, or another run has buried it.
             self._clear(context, found)
 
-    def _clear(self, context: ty.Any, found: diagnosis.Stuck) -> None:
+    def _clear(
+        self, context: nova_context.RequestContext, found: diagnosis.Stuck
+    ) -> None:
         for trace in found.traces:
             if not trace.row.is_on_host:
                 cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
@@ -215,7 +219,7 @@ class Recovery:
         attempts.erase(context, found.uuid)
 
     def _bury_on_its_way(
-        self, context: ty.Any, found: diagnosis.Stuck
+        self, context: nova_context.RequestContext, found: diagnosis.Stuck
     ) -> tuple[diagnosis.Stuck, bool]:
         for trace in found.traces:
             if trace.row.is_on_host:
@@ -232,7 +236,8 @@ class Recovery:
 
 
 def _bury_handed_over(
-    context: ty.Any, found: diagnosis.Stuck, before: datetime.datetime
+    context: nova_context.RequestContext, found: diagnosis.Stuck,
+    before: datetime.datetime,
 ) -> bool:
     attempt, cell = _attempt(context, found), found.cell
     if found.state is diagnosis.State.HIDDEN:
@@ -241,7 +246,9 @@ def _bury_handed_over(
         context, attempt, cell, _recorder(found.uuid), before)
 
 
-def _attempt(context: ty.Any, found: diagnosis.Stuck) -> attempts.Attempt:
+def _attempt(
+    context: nova_context.RequestContext, found: diagnosis.Stuck
+) -> attempts.Attempt:
     """Return the attempt as the conductor had it after the hand-over."""
     row_id = None
     if found.traces:
@@ -266,14 +273,18 @@ def _stage(found: diagnosis.Stuck) -> stages.Stage:
             else stages.Stage.OUT_OF_CELL)
 
 
-def _retained_mark(context: ty.Any, uuid: str) -> attempt_record.Mark:
+def _retained_mark(
+    context: nova_context.RequestContext, uuid: str
+) -> attempt_record.Mark:
     retained = our_objects.retained_mark(context, uuid)
     # An older version of the package has retained none.
     return attempt_record.read(
         retained) if retained else attempt_record.Mark('', [], {})
 
 
-def _finish_taken(context: ty.Any, found: diagnosis.Stuck) -> bool:
+def _finish_taken(
+    context: nova_context.RequestContext, found: diagnosis.Stuck
+) -> bool:
     """Finish what a compute has taken since it was looked at."""
     for trace in found.traces:
         row = cell_db.find(context, found.uuid, trace.cell)
@@ -283,7 +294,9 @@ def _finish_taken(context: ty.Any, found: diagnosis.Stuck) -> bool:
     return False
 
 
-def _finish(context: ty.Any, found: diagnosis.Stuck) -> bool:
+def _finish(
+    context: nova_context.RequestContext, found: diagnosis.Stuck
+) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
     mark = _retained_mark(context, found.uuid)
@@ -295,14 +308,16 @@ def _finish(context: ty.Any, found: diagnosis.Stuck) -> bool:
         found.cell)
 
 
-def _remove_traces(context: ty.Any, found: diagnosis.Stuck) -> None:
+def _remove_traces(
+    context: nova_context.RequestContext, found: diagnosis.Stuck
+) -> None:
     """Remove the rows in real cells that no compute has."""
     for trace in found.traces:
         cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
 
 
-def _recorder(uuid: str) -> ty.Callable[[ty.Any], None]:
-    def record(cctxt: ty.Any) -> None:
+def _recorder(uuid: str) -> ty.Callable[[nova_context.RequestContext], None]:
+    def record(cctxt: nova_context.RequestContext) -> None:
         try:
             # Without a traceback the event would be a success.
             raise RebuildInterrupted()

@@ -26,6 +26,9 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 PAGE = 500
@@ -40,7 +43,9 @@ class Search:
     If a database cannot be read, what the others have is found all the same.
     """
 
-    def __init__(self, context: ty.Any, before: datetime.datetime) -> None:
+    def __init__(
+        self, context: nova_context.RequestContext, before: datetime.datetime
+    ) -> None:
         """:param before: no attempt that was worked on since."""
         self._context = context
         self._before = before
@@ -81,7 +86,8 @@ class Search:
         yield cell0, self._abandoned()
 
     def _found(
-        self, read: ty.Callable[..., _Page], cell: ty.Any, *args: ty.Any
+        self, read: ty.Callable[..., _Page], cell: objects.CellMapping | None,
+        *args: ty.Any,
     ) -> collections.abc.Iterator[str]:
         """Yield what a function reads from a cell or, for None, without."""
         context = self._context if cell is None else cells.targeted(
@@ -90,7 +96,7 @@ class Search:
             yield from (uuid for _, uuid in page)
 
     def _with_retained(
-        self, read: ty.Callable[..., _Page], cell: ty.Any
+        self, read: ty.Callable[..., _Page], cell: objects.CellMapping
     ) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, cell)
         for page in _pages(lambda last: read(cctxt, last)):
@@ -104,7 +110,7 @@ class Search:
                 self._context, [uuid for _, uuid in page])
 
 
-def count_unknown(context: ty.Any) -> int:
+def count_unknown(context: nova_context.RequestContext) -> int:
     """Return how many buried servers are without their networks."""
     cctxt = cells.targeted(context, cells.cell0(context))
     return sum(
@@ -122,7 +128,7 @@ def _pages(read: _Read) -> collections.abc.Iterator[_Page]:
 
 @api_db_api.context_manager.reader
 def _build_requests(
-    context: ty.Any, before: datetime.datetime, last: int
+    context: nova_context.RequestContext, before: datetime.datetime, last: int
 ) -> _Page:
     model, mapping = api_models.BuildRequest, api_models.InstanceMapping
     return _page(context.session.query(
@@ -135,14 +141,15 @@ def _build_requests(
 
 
 @main_db_api.pick_context_manager_reader
-def _hidden(context: ty.Any, last: int) -> _Page:
+def _hidden(context: nova_context.RequestContext, last: int) -> _Page:
     return _page(_instances(context).filter(
         models.Instance.hidden.is_(True)), models.Instance, last)
 
 
 @api_db_api.context_manager.reader
 def _retained(
-    context: ty.Any, before: datetime.datetime, cell0_id: int, last: int
+    context: nova_context.RequestContext, before: datetime.datetime,
+    cell0_id: int, last: int,
 ) -> _Page:
     model, mapping = api_models.RequestSpec, api_models.InstanceMapping
     touched = sa.func.coalesce(
@@ -158,20 +165,20 @@ def _retained(
 
 
 @main_db_api.pick_context_manager_reader
-def _attempted(context: ty.Any, last: int) -> _Page:
+def _attempted(context: nova_context.RequestContext, last: int) -> _Page:
     return _page(_instances(context).filter(
         models.Instance.hidden.isnot(True), _has_rebuild(context)),
         models.Instance, last)
 
 
 @main_db_api.pick_context_manager_reader
-def _hostless(context: ty.Any, last: int) -> _Page:
+def _hostless(context: nova_context.RequestContext, last: int) -> _Page:
     return _page(_instances(context).filter(
         models.Instance.host.is_(None), models.Instance.launched_at.is_(None),
     ), models.Instance, last)
 
 
-def _has_rebuild(context: ty.Any) -> ty.Any:
+def _has_rebuild(context: nova_context.RequestContext) -> ty.Any:
     action = models.InstanceAction
     return context.session.query(action.id).filter(
         action.instance_uuid == models.Instance.uuid,
@@ -179,7 +186,9 @@ def _has_rebuild(context: ty.Any) -> ty.Any:
 
 
 @api_db_api.context_manager.reader
-def _abandoned(context: ty.Any, uuids: list[str]) -> list[str]:
+def _abandoned(
+    context: nova_context.RequestContext, uuids: list[str]
+) -> list[str]:
     mapping = api_models.InstanceMapping
     rows = context.session.query(mapping.instance_uuid).filter(
         mapping.instance_uuid.in_(uuids),
@@ -189,11 +198,11 @@ def _abandoned(context: ty.Any, uuids: list[str]) -> list[str]:
 
 
 @main_db_api.pick_context_manager_reader
-def _buried(context: ty.Any, last: int) -> _Page:
+def _buried(context: nova_context.RequestContext, last: int) -> _Page:
     return _page(_instances(context), models.Instance, last)
 
 
-def _instances(context: ty.Any) -> ty.Any:
+def _instances(context: nova_context.RequestContext) -> ty.Any:
     # Their age says nothing: updates by the owner refresh it.
     return context.session.query(
         models.Instance.id, models.Instance.uuid).filter_by(deleted=0)
