@@ -66,13 +66,15 @@ class Admission:
         return self._rests.reason(str(shape), now)
 
     def why_not(
-        self, shape: known_shapes.Shape, section: ty.Any,
+        self, shape: known_shapes.Shape, hosts: int, section: ty.Any,
         now: datetime.datetime, others: int = 0,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 
-        One that may is counted as requested.
+        One that may is counted as requested. What was sent at the same
+        moment, of whatever shape, may take the room of a host each.
 
+        :param hosts: how many have room for the shape.
         :param section: the options.
         :param others: how many servers that others sent are on their way.
         """
@@ -82,9 +84,10 @@ class Admission:
         if len(self.on_their_way) + others >= self._hosts.allowed(now):
             return (reasons.Reason(reasons.Code.BROKEN_HOSTS)
                     if self.stopped else _OTHERS_FIRST)
-        alike = sum(
-            sent.shape == shape for sent in self.on_their_way.values())
-        if (alike >= self._start.allowed(shape, section.at_once)
+        sent = self.on_their_way.values()
+        alike = sum(one.shape == shape for one in sent)
+        if (sum(one.at == now for one in sent) >= hosts
+                or alike >= self._start.allowed(shape, section.at_once)
                 or not self._minute.take(section.per_minute)):
             return reasons.Reason(reasons.Code.ORDER)
         return None

@@ -14,6 +14,9 @@ from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import why
 
+# So many hosts with room are counted, at most: a sweep seldom sends more.
+_HOSTS = 50
+
 # What is short is asked for again after that: it takes up to ten questions.
 _LIFE = datetime.timedelta(minutes=5)
 
@@ -39,14 +42,14 @@ class Looks:
         self.count, self.seconds = 0, 0.0
 
     def room(self, shape: known_shapes.Shape) -> probes.Room:
-        """Return whether there is room.
+        """Return whether there is room, and on how many hosts.
 
         :raises NoPlacement: if Placement does not answer.
         """
         if shape.query not in self._rooms:
             started = time.monotonic()
             self._rooms[shape.query] = probes.room(
-                self._context, queries.limited(shape.query, 1))
+                self._context, queries.limited(shape.query, _HOSTS))
             self.count += 1
             self.seconds += time.monotonic() - started
         return self._rooms[shape.query]

@@ -231,7 +231,8 @@ class Sweeper:
         :raises NoApi: if nova-api or Keystone does not answer.
         """
         reason = (self._rests.reason(server.project_id, now)
-                  or self._traffic.why_not(shape, section, now))
+                  or self._traffic.why_not(
+                      shape, self._looks.room(shape).hosts, section, now))
         if reason is not None:
             return reason
         try:

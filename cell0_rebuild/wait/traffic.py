@@ -91,18 +91,20 @@ class Traffic:
             return _State.ON_ITS_WAY
 
     def why_not(
-        self, shape: known_shapes.Shape, section: ty.Any,
+        self, shape: known_shapes.Shape, hosts: int, section: ty.Any,
         now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 
         One that may is counted as sent.
 
+        :param hosts: how many have room for the shape.
         :param section: the options.
         """
         if self._admission.rest(shape, now) is None:
             self._learn(now)
-        return self._admission.why_not(shape, section, now, self._others)
+        return self._admission.why_not(
+            shape, hosts, section, now, self._others)
 
     def sent(
         self, server: records.Waiting, shape: known_shapes.Shape,

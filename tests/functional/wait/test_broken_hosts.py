@@ -102,6 +102,7 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         for flavor in flavors:
             self.wait_for_room(flavorRef=flavor)
         self.make_room(10)
+        self._start_compute('host2')
         swept = self.sweeper.sweep()
         self.assertEqual(2, len(self.asked()))
         self.assertIn('when those that are being built are ACTIVE', ' '.join(

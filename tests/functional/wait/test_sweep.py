@@ -96,6 +96,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.fill()
         servers = self.in_order([self.wait_for_room() for _ in range(5)])
         self.make_room(5)
+        self._start_compute('host2')
         with fixtures.MonkeyPatch(
                 'nova.scheduler.manager.SchedulerManager._get_sorted_hosts',
                 lambda *args, **kwargs: []):

@@ -28,13 +28,14 @@ class AdmissionTest(testtools.TestCase):
         self.now, self.number = samples.NOON, 0
         self.admission = admission.Admission(lambda: 0.0)
 
-    def why_not(self, shape=SMALL, others=0):
-        return self.admission.why_not(shape, self.section, self.now, others)
+    def why_not(self, shape=SMALL, hosts=9, others=0):
+        return self.admission.why_not(
+            shape, hosts, self.section, self.now, others)
 
-    def send(self, shape=SMALL):
+    def send(self, shape=SMALL, hosts=9):
         """Send as many servers as may be, and return their UUIDs."""
         sent = []
-        while self.why_not(shape) is None:
+        while self.why_not(shape, hosts) is None:
             self.number += 1
             server = samples.server(self.number)
             self.admission.sent(server, shape, self.now)
@@ -58,6 +59,16 @@ class AdmissionTest(testtools.TestCase):
         self.assertEqual((1, 1, 0), (
             len(self.send()), len(self.send(LARGE)),
             len(self.send(known_shapes.Shape('huge')))))
+
+    def test_no_more_go_at_a_time_than_hosts_have_room(self):
+        for _ in range(3):
+            self.settle(self.send())
+        self.assertEqual(2, len(self.send(hosts=2)))
+        self.assertIs(
+            reasons.Code.ORDER, self.why_not(LARGE, hosts=2).code)
+        self.assertIsNone(self.why_not(LARGE, hosts=3))
+        self.now += MINUTE
+        self.assertIsNone(self.why_not(hosts=1))
 
     def test_those_of_others_count(self):
         self.assertIsNone(self.why_not(others=1))
