@@ -234,7 +234,7 @@ def load_all() -> patching.PatchSet:
     return patching.PatchSet([
         *extensions.changes, *map(patching.Reliance, (
             *nova_internals.RECOVERY, *nova_internals.PROBES,
-            *nova_internals.SHARES))])
+            *nova_internals.SHARES, *nova_internals.WAITING))])
 
 
 def _when_logging(say: ty.Callable[[], None]) -> None:

@@ -458,3 +458,43 @@ SHARES = (
         'self, context, project_id, user_id=None',
         'called: what a project uses'),
 )
+
+# Called by cell0-rebuild-wait, and by the commands about servers that wait.
+
+WAITING = (
+    patching.Target(
+        _API, 'API.__init__',
+        'self, image_api=None, network_api=None, volume_api=None',
+        'called: asks Cinder for the image of a server'),
+    patching.Target(
+        'nova.context', 'get_admin_context', "read_deleted='no'",
+        'called: all servers are read'),
+    patching.Target(
+        'nova.db.main.api', 'pick_context_manager_reader', 'f',
+        'called: reads the database of a cell'),
+    patching.Target(
+        'nova.db.main.api', 'pick_context_manager_writer', 'f',
+        'called: tells owners, in cell0, why a server waits'),
+    patching.Target(
+        'nova.network.neutron', 'API.__init__', 'self',
+        'called: what ports ask for'),
+    patching.Target(
+        'nova.objects.block_device',
+        'BlockDeviceMappingList.get_by_instance_uuid',
+        'cls, context, instance_uuid, use_slave=False',
+        'called: which image has a server?'),
+    patching.Target(
+        'nova.objects.instance', 'Instance.get_by_uuid',
+        'cls, context, uuid, expected_attrs=None, use_slave=False',
+        'called: likewise, and what has become of it'),
+    patching.Target(
+        'nova.objects.instance_action', 'InstanceAction.create', 'self',
+        'called: tells the owner why a server waits'),
+    patching.Target(
+        'nova.objects.instance_fault', 'InstanceFault.create', 'self',
+        'called: tells the owner that the time is over'),
+    patching.Target(
+        'nova.objects.instance_mapping',
+        'InstanceMapping.get_by_instance_uuid', 'cls, context, instance_uuid',
+        'called: in which cell has a server landed?'),
+)

@@ -60,7 +60,8 @@ def _add(
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text, description=text, epilog=_EXIT_CODES)
-    parser.set_defaults(run=run, internals=lambda internals: internals.MOVES)
+    parser.set_defaults(run=run, internals=lambda internals: (
+        *internals.MOVES, *internals.WAITING))
     return parser
 
 

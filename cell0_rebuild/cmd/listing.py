@@ -47,7 +47,7 @@ def add_parser(commands: ty.Any) -> None:
     arguments.add_format(parser, 'html')
     parser.set_defaults(run=run, internals=lambda internals: (
         *internals.MOVES, *internals.DEMANDS, *internals.PROBES,
-        *internals.SHARES))
+        *internals.SHARES, *internals.WAITING))
 
 
 def run(options: argparse.Namespace) -> int:

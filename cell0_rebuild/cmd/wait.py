@@ -89,7 +89,8 @@ def _configure(argv: list[str]) -> list[str]:
     activation.load(('objects',)).install_now()
     patching.PatchSet(patching.Reliance(target) for target in (
         *nova_internals.MOVES, *nova_internals.DEMANDS,
-        *nova_internals.PROBES, *nova_internals.SHARES)).check()
+        *nova_internals.PROBES, *nova_internals.SHARES,
+        *nova_internals.WAITING)).check()
     return []
 
 

@@ -33,7 +33,8 @@ def add_parser(subparsers: ty.Any) -> None:
     arguments.add_server(parser)
     arguments.add_format(parser)
     parser.set_defaults(run=run, internals=lambda internals: (
-        *internals.MOVES, *internals.DEMANDS, *internals.PROBES))
+        *internals.MOVES, *internals.DEMANDS, *internals.PROBES,
+        *internals.WAITING))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -44,6 +44,9 @@ def lines() -> collections.abc.Iterator[str]:
             nova_internals.DEMANDS, nova_internals.PROBES,
             nova_internals.SHARES)
          for target in group])
+    yield from _section(
+        '``cell0-rebuild-wait``, ``cell0-rebuild-manage wait``: called',
+        [_row(target) for target in nova_internals.WAITING])
 
 
 def _section(
