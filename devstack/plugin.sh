@@ -49,6 +49,35 @@ function configure_cell0_rebuild {
     done
 }
 
+# Makes the user of the waiting service, whose role all projects of the default
+# domain inherit, and a file that only the service reads.
+function configure_cell0_rebuild_wait {
+    local file=$CELL0_REBUILD_WAIT_CONF section=cell0_rebuild_wait
+    get_or_create_user "$CELL0_REBUILD_WAIT_USER" \
+        "$CELL0_REBUILD_WAIT_PASSWORD" default
+    openstack --os-cloud devstack-system-admin role add \
+        --user "$CELL0_REBUILD_WAIT_USER" --user-domain default \
+        --domain default --inherited "$CELL0_REBUILD_WAIT_ROLE"
+    install -m 600 /dev/null "$file"
+    iniset "$file" $section auth_type password
+    iniset "$file" $section auth_url "$KEYSTONE_SERVICE_URI"
+    iniset "$file" $section cafile "$SSL_BUNDLE_FILE"
+    iniset "$file" $section region_name "$REGION_NAME"
+    iniset "$file" $section username "$CELL0_REBUILD_WAIT_USER"
+    iniset "$file" $section user_domain_id default
+    iniset "$file" $section password "$CELL0_REBUILD_WAIT_PASSWORD"
+}
+
+function start_cell0_rebuild_wait {
+    run_process cell0-rebuild-wait "$NOVA_BIN_DIR/cell0-rebuild-wait \
+--config-file $NOVA_CONF --config-file $CELL0_REBUILD_WAIT_CONF"
+}
+
+function stop_cell0_rebuild_wait {
+    stop_process cell0-rebuild-wait
+    rm -f "$CELL0_REBUILD_WAIT_CONF"
+}
+
 # Says early, and here, what users would find out by a refused rebuild: that
 # local.conf has replaced config_source, or that no conductor answers.
 function check_cell0_rebuild {
@@ -109,6 +138,10 @@ function _cell0_rebuild_is_wanted {
     is_service_enabled cell0-rebuild && is_service_enabled n-api n-cond
 }
 
+function _cell0_rebuild_waits {
+    is_service_enabled cell0-rebuild-wait && is_service_enabled n-api
+}
+
 if [[ $1 == stack ]] && _cell0_rebuild_is_wanted; then
     case $2 in
         install)
@@ -118,6 +151,15 @@ if [[ $1 == stack ]] && _cell0_rebuild_is_wanted; then
         post-config)
             echo_summary "Configuring Nova to use cell0-rebuild"
             configure_cell0_rebuild
+            if _cell0_rebuild_waits; then
+                configure_cell0_rebuild_wait
+            fi
+            ;;
+        extra)
+            if _cell0_rebuild_waits; then
+                echo_summary "Starting cell0-rebuild-wait"
+                start_cell0_rebuild_wait
+            fi
             ;;
         test-config)
             if is_service_enabled n-api; then
@@ -129,6 +171,7 @@ if [[ $1 == stack ]] && _cell0_rebuild_is_wanted; then
             ;;
     esac
 elif [[ $1 == unstack || $1 == clean ]]; then
+    stop_cell0_rebuild_wait
     unconfigure_cell0_rebuild
     if [[ $1 == clean ]]; then
         uninstall_cell0_rebuild

@@ -46,6 +46,26 @@ function sudo {
     _record "sudo $*"
 }
 
+function get_or_create_user {
+    _record "get_or_create_user $*"
+}
+
+function openstack {
+    _record "openstack $*"
+}
+
+function run_process {
+    if is_service_enabled "$1"; then
+        _record "run_process $*"
+    fi
+}
+
+function stop_process {
+    if is_service_enabled "$1"; then
+        _record "stop_process $*"
+    fi
+}
+
 function die {
     _record "die"
     exit 1
@@ -89,5 +109,7 @@ function iniset {
 
 function _write {
     cat > "$1.new"
-    mv "$1.new" "$1"
+    # Not "mv": the mode of the file is kept.
+    cat "$1.new" > "$1"
+    rm "$1.new"
 }

@@ -59,6 +59,7 @@ class _DevStack(fixtures.Fixture):
         self.conductor = folder / 'nova_super.conf'
         self.cell = folder / 'nova_cell1.conf'
         self.compute = folder / 'nova-cpu.conf'
+        self.waiting = folder / 'cell0-rebuild-wait.conf'
         self._calls = folder / 'calls'
         self._calls.touch()
         self.tempest = folder / 'tempest.conf'
@@ -72,6 +73,9 @@ class _DevStack(fixtures.Fixture):
             'GLOBAL_VENV': 'True', 'DEVSTACK_VENV': '/opt/stack/data/venv',
             'NOVA_CONF': str(self.conf), 'NOVA_COND_CONF': str(self.conf),
             'NOVA_CPU_CONF': str(self.compute), 'NOVA_BIN_DIR': str(folder),
+            'NOVA_CONF_DIR': str(folder), 'SERVICE_PASSWORD': 'secret',
+            'KEYSTONE_SERVICE_URI': 'http://here/identity',
+            'REGION_NAME': 'RegionOne', 'SSL_BUNDLE_FILE': '/ca.pem',
             'TEMPEST_CONFIG': str(self.tempest)}
 
     def set_status(self, code):
@@ -245,6 +249,52 @@ class CheckTest(_TestCase):
     def test_stack_without_tempest_gets_no_tempest_conf(self):
         self.run_phases('stack test-config')
         self.assertFalse(self.devstack.tempest.exists())
+
+
+@ddt.ddt
+class WaitTest(_TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.devstack.variables['SERVICES'] += ' cell0-rebuild-wait'
+
+    def test_user_has_a_role_that_projects_of_the_domain_inherit(self):
+        self.run_phases('stack post-config', CELL0_REBUILD_WAIT_ROLE='waiter')
+        self.assertEqual(
+            ['get_or_create_user cell0-waiting secret default',
+             'openstack --os-cloud devstack-system-admin role add --user '
+             'cell0-waiting --user-domain default --domain default '
+             '--inherited waiter'], self.devstack.calls[1:])
+
+    def test_only_the_service_can_read_its_password(self):
+        self.run_phases('stack post-config',
+                        CELL0_REBUILD_WAIT_PASSWORD='its own')
+        path = self.devstack.waiting
+        self.assertEqual(0o600, path.stat().st_mode & 0o777)
+        self.assertIn('\npassword = its own\n', path.read_text())
+        self.assertEqual(ENABLED, self.devstack.conf.read_text())
+
+    def test_service_reads_the_file_of_nova_api_and_its_own(self):
+        self.run_phases('stack extra')
+        devstack = self.devstack
+        self.assertEqual(
+            [f'run_process cell0-rebuild-wait '
+             f'{devstack.status.parent}/cell0-rebuild-wait '
+             f'--config-file {devstack.conf} '
+             f'--config-file {devstack.waiting}'], devstack.calls)
+
+    @ddt.data('n-cond cell0-rebuild-wait', 'n-api n-cond')
+    def test_host_without_nova_api_or_where_it_is_off_runs_none(
+            self, services):
+        self.run_phases('stack post-config', 'stack extra', SERVICES=services)
+        self.assertFalse(self.devstack.waiting.exists())
+        self.assertEqual(1, len(self.devstack.calls), self.devstack.calls)
+
+    @ddt.data('unstack', 'clean')
+    def test_service_is_stopped_and_its_options_are_gone(self, mode):
+        self.run_phases('stack post-config', mode)
+        self.assertIn('stop_process cell0-rebuild-wait', self.devstack.calls)
+        self.assertFalse(self.devstack.waiting.exists())
 
 
 OPTIONS = '\n[cell0_rebuild]\nanswer_timeout = 9\n'
