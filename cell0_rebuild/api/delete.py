@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Deleting a server that is on its way out of cell0, or was just now."""
+"""Delete a server that is on its way out of cell0, or has just left it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_CELL = "'NoneType' object has no attribute 'identity'"
 
 
 class _BuildRequestGone(Exception):
-    """A server that was read as a build request of ours is one no longer."""
+    """The build request that the server was read from is gone."""
 
 
 def delete(
@@ -30,8 +30,8 @@ def delete(
 ) -> None:
     """Wrap ``API._delete``: a rebuild may have moved the server meanwhile.
 
-    Nova takes a row that is gone for a server that is deleted, and knows no
-    server of a cell that is in no cell.
+    Nova takes a server whose row is gone for deleted. It fails on a server
+    that was read in a cell and is in no cell now.
     """
     uuid, buried = instance.uuid, _is_like_buried(context, instance)
     # Then Nova deletes not this object but one that it reads anew.
@@ -59,7 +59,8 @@ def delete(
 def _is_like_buried(context: ty.Any, instance: ty.Any) -> bool:
     """Tell whether it was read in a cell and no compute has ever had it.
 
-    One that is BUILD counts only in cell0: so is each that boots in its cell.
+    A server in BUILD counts only in cell0: one that boots in its cell is in
+    BUILD, too.
     """
     return ('id' in instance and instance.host is None
             and instance.launched_at is None
@@ -91,9 +92,9 @@ def delete_while_booting(
 ) -> bool:
     """Wrap ``API._delete_while_booting``: the row in cell0 goes as well.
 
-    :raises _BuildRequestGone: if there is no build request any more. Nova
-        would delete the row in the cell alone, also if a compute has the
-        server by now, with its ports.
+    :raises _BuildRequestGone: if the build request is gone. Nova would delete
+        only the row in the cell, even if a compute now has the server and its
+        ports.
     """
     ours = attempts.is_on_its_way(instance)
     # Then it was read from a cell, where it has no mark. That a build request

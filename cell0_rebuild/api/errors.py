@@ -2,8 +2,8 @@
 
 """Turn what Nova's create path raises into answers of the rebuild action.
 
-The rebuild action of Nova's controller expects fewer exceptions than its
-create action; others would become a 500. The codes are those of create.
+Nova's rebuild action expects fewer exceptions than its create action, and
+answers 500 to all others. The codes here are those of create.
 """
 
 from __future__ import annotations

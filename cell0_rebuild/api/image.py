@@ -27,9 +27,9 @@ class Image:
 
     :param id: None if a volume-backed server keeps its own.
     :param meta: as Nova's image API, or the volume, describes it.
-    :param is_new: the server had another one, or this one has other
+    :param is_new: the server had another image, or the image has other
         properties now.
-    :param overwrites: it is to be put on the root volume.
+    :param overwrites: the root volume gets this image.
     """
 
     id: str | None

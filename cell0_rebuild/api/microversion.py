@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The REST gate: one microversion more, or a stock one that opens the way.
+"""The REST gate: an added microversion, or one of Nova's, allows rebuilds.
 
-Nova's own maximum is not raised: everything that is open-ended in Nova would
-apply to the added number by itself, and in older releases the checks that
-captured the maximum at import would not. A request for the added number is
-served as Nova's maximum and marked.
+Nova's own maximum stays. If it were raised, everything in Nova without an
+upper limit would apply to the added number, but checks of older releases that
+read the maximum at import would not. So a request for the added number is
+served as Nova's maximum, with a mark.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 """The quota check of a rebuild.
 
-A buried server is counted already as far as Nova counts servers in cell0, so
-each way of counting needs another difference.
+Each way of counting already counts a part of a buried server, so each needs
+another difference.
 """
 
 from __future__ import annotations

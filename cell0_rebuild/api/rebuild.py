@@ -2,8 +2,8 @@
 
 """``API.rebuild`` for servers that are buried in cell0.
 
-Everything is validated before anything is changed; Nova's own rebuild is
-called, untouched, for every other server.
+Everything is validated before anything is changed. Every other server goes to
+Nova's own rebuild, untouched.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def _hand_over(
     conductor: rpcapi.RebuildAPI, context: nova_context.RequestContext,
     plan: _Plan, generation: str, admin_password: str,
 ) -> bool:
-    """Hand the attempt to a conductor; False if none says it has it."""
+    """Hand the attempt to a conductor; False if none confirms it."""
     uuid, pauses = plan.instance.uuid, list(_PAUSES)
     try:
         while conductor.rebuild_instance_in_cell0(

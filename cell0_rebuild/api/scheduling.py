@@ -71,9 +71,9 @@ def renew_demands(
     instance: objects.Instance, spec: objects.RequestSpec,
     image_meta: objects.ImageMeta,
 ) -> None:
-    """Give the RequestSpec all that the scheduler is asked for.
+    """Give the RequestSpec all that the scheduler needs, without checks.
 
-    Nothing is checked. Where nothing is kept, nothing is asked for networks.
+    If nothing is retained of the server, its networks need no resources.
 
     :param network_api: of Nova.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a create looks for around a server, and may be gone by now.
+"""Check that what a server needs is still there.
 
-The source is ``nova.compute.api.API.create`` and what it calls. Which of its
-checks are made where, and why others are not, is in ``reference/checks.rst``.
+The source is ``nova.compute.api.API.create`` and what it calls.
+``reference/checks.rst`` says where each of its checks is made, or why not.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def _check_security_groups(
 ) -> None:
     """Look for the groups as the compute will.
 
-    A create looks for each by itself, and would let an operator's service
-    find one that the server's project may not use any more.
+    A create looks for each group on its own. For an operator's service, this
+    would find a group that the server's project may no longer use.
     """
     networks = spec.retained.requested_networks
     if networks is not None and networks.no_allocate:

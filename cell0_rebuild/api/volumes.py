@@ -32,11 +32,11 @@ def check(
 ) -> None:
     """Check that the volumes are still there and reserved for the server.
 
-    Where servers must be in the zone of their volumes, one that may be in any
-    zone is told theirs, as at create.
+    If servers must be in the zone of their volumes, a server without a zone
+    gets this zone, as at create.
 
-    Of a volume that is still to be made, what it is made of is checked: a
-    compute that fails to make it would leave the server in a real cell.
+    The source of a volume that is still to be made is checked: if a compute
+    fails to make the volume, the server stays in a real cell.
 
     :param context: the caller's.
     :raises HTTPBadRequest: if a volume or its attachment is gone.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an attempt that was cut short has left in Cyborg.
+"""Accelerators that an interrupted attempt has left in Cyborg.
 
-An accelerator that stays bound to the server would be its second one after
-the next rebuild: a compute takes all that are bound to it.
+A compute takes all accelerators that are bound to a server. With one that is
+left, the server would have two after the next rebuild.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def release_leftovers(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     spec: objects.RequestSpec,
 ) -> None:
-    """Delete what earlier attempts have left bound to the server.
+    """Delete the accelerators that earlier attempts have left bound.
 
-    :param spec: its RequestSpec.
-    :raises StaleAttempt: if this one is stale, and finds some.
+    :param spec: the RequestSpec of the server.
+    :raises StaleAttempt: if this attempt is stale and finds any.
     """
     left = _bound(context, spec)
     if left:
@@ -41,10 +41,10 @@ def release(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     identities: list[str], is_buried: bool,
 ) -> None:
-    """Delete what an attempt has bound, unless the server lives with it.
+    """Delete the accelerators of an attempt, unless the server uses them.
 
-    :param is_buried: this attempt has buried the server: whoever builds it
-        since has others.
+    :param is_buried: this attempt has buried the server; a later attempt
+        has other accelerators.
     """
     if identities and (
             is_buried or standing.is_at_rest(context, attempt.uuid)):

@@ -4,8 +4,8 @@
 
 A subclass of Nova's ComputeTaskManager, so that creates never come here. It
 overrides the steps of ``schedule_and_build_instances`` in which a rebuild
-differs: it may have become stale while the scheduler was thinking, it comes
-with a history, and if it fails the server goes back to cell0.
+differs. The attempt may become stale during the scheduling. The server has a
+history. If the build fails, the server goes back to cell0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _NoBuildRequest:
-    """Stands for a build request that its owner has deleted."""
+    """Stands for the build request of a server that its owner deleted."""
 
     def __init__(self, instance_uuid: str) -> None:
         self._uuid = instance_uuid
@@ -92,9 +92,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self, context: nova_context.RequestContext, attempt: attempts.Attempt,
         request_spec: objects.RequestSpec, error: Exception,
     ) -> None:
-        """Bury the server again, as it was.
+        """Bury the server again, unchanged.
 
-        Nothing else tells of it, unless nobody waits for an answer.
+        The failure is recorded only if the request was answered before.
         """
         builder = self._of(attempt)
         if attempts.is_answered(context, attempt):
@@ -176,10 +176,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self, context: nova_context.RequestContext,
         next_cell: str | None = None,
     ) -> None:
-        """Release the claim and raise StaleAttempt if somebody else is on.
+        """Release the claim if the attempt is no longer the current one.
 
         :param next_cell: the UUID of the cell in which Nova creates it next.
-        :raises StaleAttempt: but not if the owner deleted the server.
+        :raises StaleAttempt: if so, unless the owner deleted the server.
         """
         if attempts.is_current(
                 context, self._attempt, self._cell, next_cell) or (

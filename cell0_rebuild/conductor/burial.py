@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keep, when a server is buried, what Nova forgets of the create request."""
+"""Keep what Nova forgets of the create request at a burial."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def schedule_and_build_instances(
 ) -> None:
     """Wrap ``ComputeTaskManager.schedule_and_build_instances``.
 
-    It has what a burial inside it, which knows who is buried, is not given.
+    It has the data to keep. The burial inside it knows which servers are
+    buried, but does not have the data.
     """
     token = _retained.set(_to_keep(*args, **kwargs))
     try:
@@ -47,8 +48,8 @@ def bury_in_cell0(
 ) -> None:
     """Wrap ``ComputeTaskManager._bury_in_cell0``.
 
-    What is kept is stored before the server can be seen in cell0. Failing to
-    keep it must not fail the burial.
+    The data are stored before the server can be seen in cell0. If that fails,
+    the burial goes on.
     """
     retained = _retained.get()
     context, build_requests = _who(*args, **kwargs)

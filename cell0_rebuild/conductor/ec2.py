@@ -2,8 +2,8 @@
 
 """The EC2 ID of a server that moves between cells.
 
-It is counted in each cell, and Nova remembers it for a week, by the UUID of
-the server alone. A rebuilt server would have the ID of another one.
+Each cell counts its own IDs. Nova caches the ID for a week, by the UUID of the
+server alone. A rebuilt server would have the ID of another one.
 """
 
 from __future__ import annotations

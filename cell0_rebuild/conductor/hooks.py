@@ -2,14 +2,14 @@
 
 """What Nova's build of a server does differently for a rebuild.
 
-Nova's build starts an action with the name ``create``. For a rebuild it is
-started as ``rebuild``, behind the history: renamed or copied later, a second
-``create`` would be seen for a moment, and of actions that are started in the
-same second the wrong one could be listed first.
+Nova's build starts an action with the name ``create``. A rebuild starts it as
+``rebuild``, after the history has been copied. Otherwise a second ``create``
+would be seen for a moment, and of two actions of the same second the wrong one
+could be listed first.
 
-Nova's build destroys the mapping of a server whose build request is gone: its
-owner must have deleted it. That of a rebuild may be gone because somebody else
-has buried the server again.
+Nova's build destroys the mapping of a server whose build request is gone,
+because its owner must have deleted it. In a rebuild, somebody else may have
+buried the server again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _rebuild: contextvars.ContextVar[_Rebuild] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def of_rebuild(instance_uuid: str) -> collections.abc.Iterator[None]:
-    """Name the action of a build that goes on inside ``rebuild``."""
+    """Let a build inside name its action ``rebuild``."""
     with _set(_Rebuild(instance_uuid)):
         yield
 
@@ -62,9 +62,10 @@ def of_rebuild(instance_uuid: str) -> collections.abc.Iterator[None]:
 def check_before_mapping_goes(
     check: ty.Callable[[], None]
 ) -> collections.abc.Iterator[None]:
-    """Check before a build that goes on inside destroys a mapping.
+    """Let a build inside check before it destroys a mapping.
 
-    :param check: raises what the build is to end with if it must not.
+    :param check: raises an error if the mapping must stay; the build ends
+        with this error.
     """
     with _set(dataclasses.replace(_rebuild.get(), check=check)):
         yield

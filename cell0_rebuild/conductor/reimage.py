@@ -2,9 +2,9 @@
 
 """Write a new image to the root volume of a server before it is scheduled.
 
-Cinder does it, to a volume that stays reserved for the server. Nova's compute
-waits for Cinder's event about it; there is no compute yet, so the volume is
-looked at instead.
+Cinder writes it to a volume that stays reserved for the server. A compute of
+Nova waits for an event of Cinder. Here is no compute yet, so the conductor
+looks at the volume.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Volume:
     """A root volume that gets a new image.
 
     :param id: of the volume.
-    :param attachment_id: what reserves it for the server; None in the old
-        form, without attachments.
+    :param attachment_id: of the attachment that reserves it for the server;
+        None in the old form, without attachments.
     :param image: as Nova's image API gives it.
     """
 
@@ -55,7 +55,7 @@ class Volume:
     image: dict[str, ty.Any]
 
     def write(self, context: nova_context.RequestContext) -> None:
-        """Have Cinder begin.
+        """Ask Cinder to write the image.
 
         :raises InvalidVolume: if it refuses.
         """
@@ -71,7 +71,7 @@ class Volume:
                        f'volume {self.id}: {error}') from error
 
     def _has_begun(self, context: nova_context.RequestContext) -> bool:
-        """Tell whether Cinder writes the image; nobody knows counts as yes."""
+        """Tell whether Cinder writes the image; True if nobody knows."""
         try:
             volume = cinder.API().get(context, self.id)
         except Exception as error:

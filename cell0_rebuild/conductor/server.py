@@ -45,7 +45,7 @@ class RebuildServer:
                  'cell0.')
 
     def stop(self) -> None:
-        """Listen no more, and wait for the rebuilds in progress."""
+        """Stop listening, and wait for the rebuilds in progress."""
         try:
             self._server.stop()
             self._server.wait()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a rebuild that became stale has claimed in Placement.
+"""Claims in Placement of a rebuild that became stale.
 
-A claim for a server that has allocations already is merged with them (see
-``nova.scheduler.client.report.SchedulerReportClient.claim_resources``), so
+Nova merges a claim with the allocations that the server already has (see
+``nova.scheduler.client.report.SchedulerReportClient.claim_resources``). So
 the claim of a stale attempt may stand beside that of the live server.
 """
 
@@ -64,12 +64,12 @@ def release(
 def release_leftovers(
     context: nova_context.RequestContext, attempt: attempts.Attempt
 ) -> None:
-    """Delete what an earlier attempt may have left.
+    """Delete the allocations that an earlier attempt may have left.
 
-    It would be merged with the claim of this one.
+    Nova would merge them with the claim of this attempt.
 
-    :raises StaleAttempt: if this one is stale, and has to delete some.
-    :raises AllocationDeleteFailed: if Placement does not do it.
+    :raises StaleAttempt: if this attempt is stale and finds any.
+    :raises AllocationDeleteFailed: if Placement does not delete them.
     """
     try:
         allocations.Resources(context).release(
@@ -84,7 +84,7 @@ def release_all(
 ) -> None:
     """Delete the allocations of a server that is buried or deleted.
 
-    Its owner may have it rebuilt already; those of a rebuild stay.
+    They stay if the server is being rebuilt by now.
     """
     try:
         allocations.Resources(context).release(
@@ -98,7 +98,7 @@ def release_all(
 class _Home(ty.NamedTuple):
     """Where a server has come to rest.
 
-    :param node: that it lives on, None if it has none.
+    :param node: the node that has it, None if there is none.
     """
 
     is_buried: bool

@@ -28,12 +28,12 @@ class Slots:
         self._free = threading.Semaphore(_NUMBER)
 
     def new(self) -> Slot:
-        """Return what one rebuild takes a slot with."""
+        """Return the slot of one rebuild, not taken yet."""
         return Slot(self._free)
 
 
 class Slot:
-    """Who has it works; who waits for another service gives it back."""
+    """A rebuild works with it, and gives it back while it waits."""
 
     def __init__(self, free: threading.Semaphore) -> None:
         self._free = free
@@ -41,7 +41,7 @@ class Slot:
 
     @contextlib.contextmanager
     def taken(self) -> collections.abc.Iterator[None]:
-        """Work in here."""
+        """Hold the slot inside."""
         self._take()
         try:
             yield
@@ -50,7 +50,7 @@ class Slot:
 
     @contextlib.contextmanager
     def given_back(self) -> collections.abc.Iterator[None]:
-        """Wait in here; it does nothing if none is taken."""
+        """Give the slot back inside, if it is taken."""
         was_taken = self._taken
         self._give_back()
         try:

@@ -2,13 +2,14 @@
 
 """How a server moves between cell0, a build request and a real cell.
 
-The front door, for all other packages:
+Other packages use only these modules:
 
-* :mod:`attempt` and :mod:`reburial`, its steps; :mod:`guards` and
-  :mod:`fence`, what is tied to them;
-* :mod:`recovery` after a crash, and :mod:`remains` in a delete;
-* :mod:`standing` and :mod:`lookup`, where a server is; :mod:`cells`;
-* :mod:`copies`, :mod:`actions` and :mod:`allocations`, what goes with it.
+* :mod:`attempt` and :mod:`reburial` make the steps of a move; :mod:`guards`
+  and :mod:`fence` keep others away meanwhile;
+* :mod:`recovery` works after a crash, :mod:`remains` in a delete;
+* :mod:`standing` and :mod:`lookup` tell where a server is; :mod:`cells` has
+  the databases;
+* :mod:`copies`, :mod:`actions` and :mod:`allocations` are what goes with it.
 
-All else here writes rows of a server that moves, for these.
+The other modules write the rows for these.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server that is buried still has in Placement."""
+"""The allocations that a buried server still has in Placement."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Resources:
 
     @property
     def warning(self) -> str | None:
-        """What is to be said of the problem, if there is one."""
+        """The warning about the problem, if there is one."""
         if self.problem is None:
             return None
         return ('Placement cannot be asked; allocations of buried servers may '
@@ -57,9 +57,9 @@ class Resources:
     ) -> None:
         """Delete the allocations of a server, if there are any.
 
-        :param guard: gives whether that may be done, and lets nobody claim
-            meanwhile. The generation of a consumer does not: one that has
-            lost all its allocations gets the same again.
+        :param guard: says whether this is allowed, and keeps others from
+            claiming meanwhile. The generation of a consumer does not: a
+            consumer that has lost all its allocations gets the same again.
         :raises NoPlacement: if that fails.
         """
         if not self._read(instance_uuid)['allocations']:
@@ -71,8 +71,8 @@ class Resources:
     def _delete(self, instance_uuid: str) -> None:
         """Delete until Placement says that it is done.
 
-        A request without an answer may still be on its way: whoever guards
-        it is not to let go before one that came after it was answered.
+        A request without an answer may still be on its way. So the guard must
+        stay until a later request is answered.
         """
         tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(exceptions.NoPlacement),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The API database's part of a move: one transaction each, one winner each.
+"""The steps of a move in the API database: a transaction and a winner each.
 
-Where a server is, is said by its instance mapping: in cell0, in no cell (then
-it has a build request) or in a real cell. ``InstanceMapping.save`` cannot
-clear the cell of a mapping, and no method of Nova's compares before it sets,
-so the rows are changed here.
+The instance mapping says where a server is: in cell0, in no cell (then it has
+a build request) or in a real cell. ``InstanceMapping.save`` cannot clear the
+cell of a mapping, and no method of Nova compares before it sets. So the rows
+are changed here.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def take(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
     host: str, spec: objects.RequestSpec | None = None,
 ) -> objects.BuildRequest | None:
-    """Begin to work on an attempt: only the first who comes may.
+    """Take an attempt; only the first one gets it.
 
-    It is tried again if the database goes away: that may have been after the
-    commit, and then nobody else would take it.
+    This is tried again if the database goes away, because that may be after
+    the commit: nobody else could take the attempt then.
 
     :param host: who takes it.
     :param spec: the RequestSpec to :func:`accept` the attempt with.
@@ -207,7 +207,7 @@ def seize(
     context: nova_context.RequestContext, instance_uuid: str,
     before: datetime.datetime, who: str,
 ) -> objects.BuildRequest | None:
-    """Take an attempt from whoever has it, who finds himself stale then.
+    """Take an attempt from the process that has it, which is stale then.
 
     :param before: only if nobody has refreshed it since.
     :returns: the build request with a new generation; None if there is none
@@ -354,9 +354,9 @@ def touch(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    """Delete what there is of a server that its owner deleted on its way.
+    """Delete the mapping and RequestSpec of a server deleted on its way.
 
-    Nova archives it with the rows of the server in its cell, and it has none.
+    Nova archives them with the server's row in a cell, and there is none.
     """
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
     here = {'instance_uuid': instance_uuid}

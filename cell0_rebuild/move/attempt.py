@@ -57,10 +57,10 @@ class Attempt:
     :param bdms: the same of its block device mappings.
     :param last_state: what was watched when the build request went; None if
         that is not known.
-    :param in_cell: the row in the real cell has that, too.
+    :param in_cell: the row in the real cell has this state, too.
     :param row_id: the row that Nova has created in the real cell.
     :param recorded: its failure is in the history of the row in cell0.
-    :param notified: and it was told to those who listen.
+    :param notified: the notifications of its failure were sent.
     """
 
     uuid: str
@@ -224,7 +224,7 @@ def is_answered(
 def goes_on(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
-    """Tell whether somebody has the attempt, and have him record its end."""
+    """Tell whether somebody has the attempt, who then records how it ends."""
     return bool(api_db.answer(context, instance_uuid, generation)) or not (
         standing.is_at_rest(context, instance_uuid))
 
@@ -233,7 +233,7 @@ def accept(
     context: nova_context.RequestContext, attempt: Attempt,
     spec: objects.RequestSpec,
 ) -> None:
-    """Make what the rebuild changes of the server stay if it fails."""
+    """Keep what the rebuild changes on the server, even if it fails."""
     attempt.mark.accepted = api_db.accept(
         context, attempt.uuid, attempt.generation, spec)
 
@@ -280,10 +280,11 @@ def hand_over(
 ) -> bool:
     """End the build request: from here on the server is in a real cell.
 
-    Its history and what changed lately are there before that.
+    Its history is copied there before that, late changes just after it.
 
     :param cell: where Nova has created the server.
-    :param instance: as Nova sends it to the compute, and so are the bdms.
+    :param instance: as Nova sends it to the compute.
+    :param bdms: its block device mappings, likewise.
     :returns: False if the owner deleted the server first.
     :raises LostRace: if a request that had read the server in cell0 before
         works on it there.
@@ -321,10 +322,10 @@ def is_deleted(
     context: nova_context.RequestContext, attempt: Attempt,
     cell: objects.CellMapping,
 ) -> bool:
-    """Tell, of an attempt without build request, whether its owner did that.
+    """Tell whether the owner deleted the server of an attempt.
 
-    Somebody else may have moved the server: then it has another build
-    request, is in another cell, or in another row there.
+    The build request is gone. If somebody else has moved the server, it has
+    another build request, is in another cell, or in another row there.
     """
     place = standing.place(context, attempt.uuid)
     return place is None or place.is_abandoned or (
@@ -335,7 +336,7 @@ def is_in(
     context: nova_context.RequestContext, attempt: Attempt,
     cell: objects.CellMapping,
 ) -> bool:
-    """Tell whether the server is where this attempt, no other, has put it."""
+    """Tell whether the server is where this attempt has put it."""
     place = standing.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
     # A later attempt may get a row with the same ID; see attempt_record.py.
@@ -351,9 +352,10 @@ def finish(
     context: nova_context.RequestContext, attempt: Attempt,
     cell: objects.CellMapping,
 ) -> bool:
-    """Remove what a recovery would have needed: a compute has the server.
+    """End an attempt whose server a compute has.
 
-    If a DELETE of the server in cell0 has met the hand-over, it is deleted.
+    What a recovery would need is removed. If the owner deleted the server in
+    cell0 during the hand-over, it is deleted in its cell.
 
     :param cell: the real cell that the server is in.
     :returns: False if somebody else has moved the server since.
@@ -388,7 +390,7 @@ def finish(
 def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     """Remove the row in cell0 of a server that its owner deleted.
 
-    :returns: False if he did not.
+    :returns: False if the owner did not.
     """
     def abandoned() -> bool:
         return standing.is_abandoned(context, instance_uuid)
@@ -404,7 +406,7 @@ def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
 def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Remove all that is left of a server that its owner deleted on its way.
 
-    What a recovery would find it by goes last.
+    The RequestSpec goes last, because a recovery finds the server by it.
     """
     if clear(context, instance_uuid):
         api_db.erase(context, instance_uuid)

@@ -2,9 +2,9 @@
 
 """The mark that an attempt leaves on its build request.
 
-It travels as an entry of the system metadata of the build request's instance,
-where any Nova keeps it through later updates, and is taken off before the
-instance is created in a cell.
+It is an entry in the system metadata of the instance of a build request. Any
+Nova keeps it there through later updates. It is taken off before the instance
+is created in a cell.
 
 The generation tells one attempt from every other. The ID of the build request
 would not do: SQLite, and MySQL after a restart, give the same ID again.
@@ -33,18 +33,19 @@ VERSION = '1.2'
 
 @dataclasses.dataclass
 class Mark:
-    """What must be known of an attempt by whoever finds its build request.
+    """What the build request of an attempt tells about it.
 
     :param generation: tells this attempt from every other.
     :param changed: the instance fields that the rebuild request changed.
-    :param baseline: what was :mod:`watched` in cell0 when it was read.
-    :param asked: the same as the rebuild request wants it.
+    :param baseline: the state in cell0 when the server was read; see
+        :mod:`late_changes`.
+    :param asked: the state that the rebuild request wants.
     :param mapped_at: when the instance mapping was written last, before.
     :param taken_by: the host of the conductor that works on it, and an ID
         of its message.
     :param writes: the image that Cinder has to write to the root volume.
-    :param answered: the request was answered before Cinder had.
-    :param accepted: the changes are made: if the attempt fails, they stay.
+    :param answered: the request was answered while somebody had the attempt.
+    :param accepted: the changes stay, even if the attempt fails.
     :param aged: its age is that of the instance mapping. An older version of
         the package refreshes only the build request.
     :param cells: the UUIDs of the real cells that the conductor may have
@@ -73,7 +74,8 @@ class Mark:
     ) -> datetime.datetime | None:
         """Return when somebody has worked on the attempt last.
 
-        Of the two, an update by the owner writes only the build request.
+        An update by the owner does not count: it writes only the build
+        request.
 
         :param build_request: when it was written last.
         :param mapping: when the instance mapping was.

@@ -109,7 +109,7 @@ def remove(
 def is_there(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     """Tell whether there is a row, also one that the owner deleted.
 
-    Waits until nobody works on it who would delete it.
+    Waits for transactions that may delete it.
     """
     return _lock(context, instance_uuid)
 
@@ -136,7 +136,7 @@ def _remove(context: nova_context.RequestContext, instance_uuid: str) -> None:
 def state(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
-    """Return what is watched; None if the owner deleted the server.
+    """Return the state of the row; None if the owner deleted the server.
 
     :raises LostRace: if somebody works on it in cell0.
     """
@@ -185,13 +185,13 @@ def close(
     baseline: dict[str, ty.Any],
     carry_over: ty.Callable[[dict[str, ty.Any]], bool],
 ) -> bool:
-    """Carry over what was changed lately and delete the row.
+    """Carry over the late changes and delete the row.
 
     The rows are locked meanwhile: a change either is carried over or finds no
     row and fails.
 
     :param context: targeted at cell0.
-    :param baseline: what was watched when the server was read.
+    :param baseline: the state when the server was read.
     :param carry_over: is called with the late changes; the row stays if it
         returns False.
     :returns: True if the server was deleted here, or is being deleted; then

@@ -20,8 +20,8 @@ def name(cell: objects.CellMapping) -> str:
 def cell0(context: nova_context.RequestContext) -> objects.CellMapping:
     """Return the CellMapping of cell0.
 
-    Nova keeps the cells for as long as a process lives, and has them before
-    it builds anything: it counts what quota allows in all of them.
+    Nova keeps the cells as long as a process lives. It reads them before it
+    builds anything, because it counts the quota in all of them.
     """
     nova_context.load_cells()
     for cell in nova_context.CELLS:

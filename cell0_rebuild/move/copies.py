@@ -59,9 +59,9 @@ def read(
     """Read a server that is buried, or one that its attempt has moved.
 
     :param context: targeted at cell0, or at the cell that it has reached.
-    :param before: the server as it was read just before, whose metadata are
-        taken: of these only the reason of a lock can have changed since, and
-        :mod:`watched` finds it.
+    :param before: the server as it was read just before; its metadata are
+        used again. Only the reason of a lock can have changed since, and
+        :mod:`late_changes` finds that.
     :raises InstanceNotFound: if it was deleted.
     """
     known = () if before is None else _OF_THEIR_OWN

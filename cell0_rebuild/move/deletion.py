@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A delete of a server in cell0 that the hand-over to a real cell has met.
+"""A delete of a server in cell0 during the hand-over to a real cell.
 
-The request deletes the row in cell0 and no other, unless its nova-api has
-this package and lives long enough to look again.
+The request deletes only the row in cell0, unless its nova-api has this package
+and lives long enough to look again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def complete(
 ) -> None:
     """Delete the server where it is now, as ``API.delete`` does.
 
-    :param context: of the rebuild or of a recovery. Whether the server may be
-        deleted, locked or not, was decided when that was asked for.
+    :param context: of the rebuild or of a recovery. nova-api has already
+        decided that the server may be deleted, locked or not.
     :param cell: the real cell that the server is in.
     """
     cctxt = cells.targeted(context.elevated(), cell)

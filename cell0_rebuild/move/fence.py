@@ -23,10 +23,10 @@ if ty.TYPE_CHECKING:
 def held(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> collections.abc.Iterator[None]:
-    """Let nobody move a server, or begin to, meanwhile.
+    """Keep others from moving a server, or beginning to, meanwhile.
 
-    Each move writes the row of its mapping, which is locked here. What is
-    read in here is as it was when the row was locked, or newer.
+    Each move writes the row of its mapping, which is locked here. Whatever is
+    read inside is as it was when the row was locked, or newer.
     """
     transaction = _begun(context, instance_uuid)
     try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a rebuild holds while it asks other services to change something.
+"""Locks that a rebuild holds while other services change something for it.
 
-It may stall between a look at the databases and the request that depends on
-it, and long enough for an operator to bury the server and for its owner to
-have it rebuilt. So nobody can do that meanwhile.
+A process may stall between its look at the databases and the request that
+depends on it. Without a lock, an operator could bury the server meanwhile, and
+its owner could have it rebuilt.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def current(
 ) -> collections.abc.Iterator[bool]:
     """Keep an attempt the current one, before it is handed over.
 
-    :param or_deleted: its owner may have deleted the server on its way:
-        nobody else has it then, and nobody will.
-    :raises StaleAttempt: if it is not.
+    :param or_deleted: go on also if the owner deleted the server on its way:
+        nobody else works on it then.
+    :raises StaleAttempt: if it is not the current one.
     """
     with fence.held(context, attempt.uuid):
         if not api_db.is_current(
@@ -50,7 +50,8 @@ def in_cell(
 ) -> collections.abc.Iterator[None]:
     """Keep a server that was handed over in its cell.
 
-    An operator who waits for it then finds it young, and leaves it alone.
+    A recovery that waits for the lock then finds the server young, and leaves
+    it alone.
 
     :raises StaleAttempt: if it is not there, or not by this attempt.
     """

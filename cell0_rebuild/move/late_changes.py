@@ -2,10 +2,10 @@
 
 """What an owner can still change while the server is on its way.
 
-Somebody who read the server in cell0, or the build request, just before a
-step of ours may write to it just after. What was accepted must not be lost,
-so the rows are compared with what they were and the difference is applied to
-where the server is now.
+A request may read the server in cell0, or the build request, just before a
+step of a move, and write to it just after. An accepted change must not be
+lost. So the state of the rows is compared with their former state, and the
+difference is applied where the server is now.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def state(
     bdms: objects.BlockDeviceMappingList | None = None,
     tags: objects.TagList | None = None,
 ) -> dict[str, ty.Any]:
-    """Return what is watched, as JSON can carry it.
+    """Return the state that is compared, as JSON can carry it.
 
     :param bdms: left out, their flags are not part of the state.
     :param tags: likewise.
@@ -96,8 +96,8 @@ def saved(
 ) -> ty.Iterator[None]:
     """Save what is changed of an instance inside.
 
-    Of its system metadata only that: Nova's own save writes all of them, and
-    so removes what others have added since they were read.
+    Of its system metadata only the changed keys are written. Nova's own save
+    writes all of them, and so removes what others have added since.
 
     :param context: targeted at the cell that the server is in.
     :raises InstanceNotFound: if it was deleted there.
@@ -156,7 +156,7 @@ def keep_changes(
     """Give the row in cell0 what was accepted since it was hidden.
 
     :param cctxt: targeted at cell0.
-    :returns: what was watched then.
+    :returns: the state that was seen then.
     """
     try:
         last = objects.BuildRequest.get_by_instance_uuid(
@@ -181,7 +181,7 @@ def keep_late(
     """Give the row in cell0 what was accepted since it was looked at.
 
     :param cctxt: targeted at cell0.
-    :param seen: what was watched then.
+    :param seen: the state that was seen then.
     :param last: the instance of the build request, which goes.
     """
     changed = changes(seen, state(last))

@@ -66,8 +66,8 @@ def bury_again(
     :param record: is called with a context targeted at cell0 to record the
         failure; after it the server shows ERROR there. Without it nothing
         tells afterwards that there was an attempt.
-    :param notify: is called likewise after it, when nobody waits for what it
-        may have to wait for.
+    :param notify: is called likewise after it, when the lock on the server is
+        released: it may have to wait.
     :param before: a server that was handed over is buried only if nobody has
         worked on it since.
     :returns: False if it was not buried: the owner deleted the server

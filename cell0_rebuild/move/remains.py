@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server that is deleted on its way leaves in the cells.
+"""Rows in the cells of a server that is deleted on its way.
 
-Without its build request it never comes back, so a database that is down need
-not keep it from being deleted. What is there is left to its conductor, or to
-:mod:`recovery`.
+Without its build request the server never comes back, so a database that is
+down does not stop the delete. Its conductor, or :mod:`recovery`, removes the
+rows there later.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def sweep(
 ) -> None:
     """Remove the rows of a server that its owner has deleted on its way.
 
-    Nova looks for one in the cell that the server is mapped to, which is none
-    before its conductor says so.
+    Nova looks only in the cell that the server is mapped to. Before its
+    conductor maps it, there is none.
 
     :param instance: of its build request, with the mark.
     """
@@ -56,7 +56,7 @@ def sweep_cell0(
 
 @contextlib.contextmanager
 def left_to_others(instance_uuid: str) -> collections.abc.Iterator[None]:
-    """Leave what a database that is down has of a deleted server."""
+    """Log an error of a database, and leave the rows there."""
     try:
         yield
     except db_exc.DBError as error:
@@ -64,7 +64,7 @@ def left_to_others(instance_uuid: str) -> collections.abc.Iterator[None]:
 
 
 def tell(instance_uuid: str, error: Exception) -> None:
-    """Tell of what is left of a deleted server."""
+    """Log that rows of a deleted server are left."""
     db_errors.without_values(error)
     LOG.warning('The server is deleted, and a database does not answer. What '
                 'is there of it is left to its nova-conductor, or to '

@@ -2,9 +2,9 @@
 
 """Where a server stands: on its way, or at rest in cell0 or deleted.
 
-What is to be done only while it is at rest is done inside of :func:`at_rest`.
-An answer alone would be out of date when it is used: who asked may stall until
-somebody else has built the server.
+A step that needs a server at rest is made inside of :func:`at_rest`. An answer
+alone may be out of date when it is used: the process may stall until somebody
+else has built the server.
 """
 
 from __future__ import annotations
