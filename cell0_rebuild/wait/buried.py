@@ -164,8 +164,16 @@ def _specs(
     ).filter(
         mapping.instance_uuid.in_(uuids), mapping.cell_id == cell0_id,
         mapping.queued_for_delete.isnot(True))
-    return {uuid: (bool(retained), blob and our_objects.section(blob))
+    return {uuid: (bool(retained), blob and _section(blob))
             for uuid, retained, blob in rows}
+
+
+def _section(blob: str) -> ty.Any:
+    """Return what is kept, or the blob itself if it is damaged."""
+    try:
+        return our_objects.section(blob)
+    except (ValueError, AttributeError):
+        return blob
 
 
 def _if_in(text: str, column: ty.Any) -> ty.Any:

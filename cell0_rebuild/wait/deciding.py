@@ -48,6 +48,10 @@ def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
             f'Server {instance_uuid} has no request spec.') from error
     except exceptions.Unreadable as error:
         raise Unknown(str(error)) from error
+    except (ValueError, AttributeError) as error:
+        raise Unknown(
+            f'The request spec of server {instance_uuid} is damaged.'
+        ) from error
 
 
 def end(context: ty.Any, instance_uuid: str) -> None:

@@ -80,16 +80,24 @@ def _extras(
 def _value(
     blob: str, flavor: str | None, pci_requests: str | None
 ) -> bytes:
+    try:
+        text = _text(blob, flavor, pci_requests)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        # It is damaged. Whoever builds the request says so, of this server.
+        text = repr((blob, flavor, pci_requests))
+    return hashlib.sha256(text.encode(errors='replace')).digest()
+
+
+def _text(blob: str, flavor: str | None, pci_requests: str | None) -> str:
     spec = jsonutils.loads(blob)
     kept = spec.pop(our_objects.SECTION, None)
     if isinstance(kept, dict):
         kept = {name: kept.get(name) for name in _KEPT}
     for name in _OF_A_SAVE:
         spec['nova_object.data'].pop(name, None)
-    text = jsonutils.dumps(
+    return str(jsonutils.dumps(
         [_plain(spec), _plain(kept), flavor,
-         _plain(jsonutils.loads(pci_requests or 'null'))], sort_keys=True)
-    return hashlib.sha256(text.encode()).digest()
+         _plain(jsonutils.loads(pci_requests or 'null'))], sort_keys=True))
 
 
 def _plain(value: ty.Any) -> ty.Any:

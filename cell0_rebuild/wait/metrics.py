@@ -40,6 +40,11 @@ class Metrics:
         self._ended = self._counter(
             'rebuilds', 'Rebuilds that were accepted, by what became of the '
             'server.', ['result'])
+        self._expired = self._counter(
+            'expired', 'Servers whose time became over.')
+        self._without_yes = self._counter(
+            'without_yes', 'Servers that landed though Placement had no room '
+            'for them when it was asked last.')
         self._waited = prometheus.Histogram(
             f'{_PREFIX}_placed_seconds',
             'From the creation of a server until it was seen on its host.',
@@ -76,6 +81,8 @@ class Metrics:
         """Add the requests of a sweep, also of one that was broken off."""
         for answer in swept.answers.values():
             self._requests.labels(answer.outcome.value).inc()
+        self._expired.inc(swept.expired)
+        self._without_yes.inc(swept.without_yes)
         for ended in swept.ended.values():
             self._ended.labels(ended.state.value).inc()
             if ended.waited is not None:

@@ -95,8 +95,8 @@ def _is_ended(context: ty.Any, uuid: str) -> bool:
     try:
         return blob is None or decisions.read(
             our_objects.section(blob)).ended
-    except exceptions.Unreadable:
-        return True
+    except (exceptions.Unreadable, ValueError, AttributeError):
+        return True  # nobody can tell
 
 
 @db_errors.retried

@@ -31,6 +31,7 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import shares
+from cell0_rebuild.wait import surprises
 from cell0_rebuild.wait import traffic
 from cell0_rebuild.wait import waiting as records
 from cell0_rebuild.wait import wish_options
@@ -85,6 +86,9 @@ class Swept:
     :param probes: how many times Placement was asked for room.
     :param probe_seconds: how long that took.
     :param oldest_seconds: how long the oldest server has waited.
+    :param expired: how many servers have come to the end of their time.
+    :param without_yes: how many have landed though Placement had no room for
+        them when it was asked last.
     """
 
     reasons: dict[str, reasons.Reason] = dataclasses.field(
@@ -99,6 +103,8 @@ class Swept:
     probes: int = 0
     probe_seconds: float = 0.0
     oldest_seconds: float = 0.0
+    expired: int = 0
+    without_yes: int = 0
 
 
 class Sweeper:
@@ -118,6 +124,8 @@ class Sweeper:
         self._rests = rests.Rests()
         self._traffic = traffic.Traffic(context)
         self._failures = outages.Failures()
+        self._without_yes = surprises.WithoutYes(context)
+        self._expired = surprises.Expired()
 
     def sweep(self, swept: Swept | None = None) -> Swept:
         """Look at all servers that wait, and ask for the rebuild of some.
@@ -140,6 +148,10 @@ class Sweeper:
         self._shows.show(
             _to_show(waiting.values(), section, now), found.shown)
         self._telling.look_up(waiting)
+        swept.without_yes = self._without_yes.landed(waiting)
+        swept.expired = self._expired.count(
+            {server.uuid for server in waiting.values()
+             if server.deadline <= now}, self._was_told_of_its_end)
         self._shapes.keep(waiting)
         self._looks.begin()
         ready = []
@@ -159,6 +171,9 @@ class Sweeper:
             swept.probe_seconds = self._looks.seconds
         return swept
 
+    def _was_told_of_its_end(self, uuid: str) -> bool:
+        return self._telling.told(uuid) == reasons.Code.EXPIRED.value
+
     def _why_not_now(
         self, server: records.Waiting, section: ty.Any,
         now: datetime.datetime,
@@ -177,9 +192,12 @@ class Sweeper:
         swept.shapes = len(by_shape)
         fitting = []
         for shape, servers in by_shape.items():
+            uuids = [server.uuid for server in servers]
             if self._looks.room(shape):
                 fitting += servers
+                self._without_yes.forget(uuids)
             else:
+                self._without_yes.refused(uuids)
                 swept.reasons.update(self._short(shape, servers, now))
         if not fitting:
             return

@@ -136,6 +136,12 @@ class DecidingTestCase(census_base.WaitingTestCase):
         objects.forget(nova_context.get_admin_context(), self.server['id'])
         self.assert_unchanged('without cell0-rebuild')
 
+    def test_what_is_damaged_is_refused(self):
+        blob = databases.spec_of(self.server['id']).blob
+        databases.update('api', api_models.RequestSpec, self.server['id'],
+                         spec=blob[:-1])
+        self.assert_unchanged('is damaged')
+
     def test_what_is_of_a_newer_version_is_left_alone(self):
         self._store(version='2.0')
         self.assert_unchanged('of version 2.0')

@@ -2,7 +2,9 @@
 
 """Servers are alike only if they ask Placement for the same."""
 
+import ddt
 from nova import context as nova_context
+from nova.db.api import models as api_models
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 
@@ -12,6 +14,7 @@ from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import why
 from tests.functional import asking
 from tests.functional import base
+from tests.functional import databases
 from tests import releases
 
 
@@ -29,6 +32,7 @@ def asked(server):
         context, *why.read(context, server['id']))))
 
 
+@ddt.ddt
 class LikenessTestCase(base.FunctionalTestCase):
 
     def test_servers_of_one_kind_are_alike_whatever_their_names(self):
@@ -49,6 +53,13 @@ class LikenessTestCase(base.FunctionalTestCase):
                 {'networks': [{'port': self.neutron.port_1['id']}]},
                 {'networks': 'auto'})]
         self.assertEqual(len(servers), alike(*servers))
+
+    @ddt.data('', '{', 'null', '[]', '{"nova_object.data": 3}')
+    def test_who_is_damaged_is_like_no_other(self, blob):
+        servers = [self.bury() for _ in range(2)]
+        databases.update('api', api_models.RequestSpec, servers[0]['id'],
+                         spec=blob)
+        self.assertEqual(2, alike(*servers))
 
     def test_who_is_gone_is_left_out(self):
         server = self.bury()

@@ -6,11 +6,13 @@ import datetime
 
 import ddt
 import fixtures
+from nova.db.api import models as api_models
 
 from cell0_rebuild.wait import making
 from cell0_rebuild.wait import rebuilds
 from tests.functional import base
 from tests.functional import databases
+from tests.functional.wait import commands
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 
@@ -67,6 +69,43 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room()
         self.later = datetime.timedelta(hours=1, seconds=1)
         self.assert_left_alone(server, code='expired')
+
+    def test_a_server_expires_once_also_after_a_restart(self):
+        self.fill()
+        self.wait_for_room({'cell0_rebuild_wait': '1h'})
+        self.assertEqual(0, self.sweeper.sweep().expired)
+        self.later = datetime.timedelta(hours=2)
+        self.assertEqual(
+            [1, 0, 0], [self.sweeper.sweep().expired for _ in range(3)])
+        self.assertEqual(0, self.a_sweeper().sweep().expired)
+
+    def test_who_lands_though_placement_had_no_room_is_counted(self):
+        self.fill()
+        servers = [self.wait_for_room() for _ in range(3)]
+        self.assertEqual(0, self.sweeper.sweep().without_yes)
+        self.make_room(2)
+        self.rebuild(servers[0])
+        self.active(servers[0])
+        self._delete_server(servers[1])
+        self.assertEqual(1, self.sweeper.sweep().without_yes)
+        self.active(servers[2])
+        self.assertEqual(0, self.sweeper.sweep().without_yes)
+
+    def test_a_damaged_spec_holds_nobody_else(self):
+        self.fill()
+        damaged, decided, server = (self.wait_for_room() for _ in range(3))
+        self.assertEqual(0, commands.run(
+            'set', decided['id'], '--priority', '1')[0])
+        for one in (damaged, decided):
+            blob = databases.spec_of(one['id']).blob
+            databases.update('api', api_models.RequestSpec, one['id'],
+                             spec=blob[:-1])
+        self.make_room(3)
+        swept = self.sweeper.sweep()
+        self.active(server)
+        self.assertEqual([server['id']], self.asked())
+        self.assertEqual('blocked', self.codes(swept)[damaged['id']])
+        self.assertIn('is damaged', swept.problems[decided['id']])
 
     def test_a_pause_leaves_all_alone(self):
         self.fill()
