@@ -25,7 +25,7 @@ _PACE: list[cfg.Opt] = [
         choices=[
             ('fair', 'the older a server is, and the less of its quota its '
                      'project uses, the earlier it is; a whole quota in use '
-                     'counts as much as a day'),
+                     'counts as much as a week'),
             ('fifo', 'the oldest server is first'),
         ],
         help="""

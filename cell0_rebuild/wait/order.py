@@ -16,8 +16,9 @@ import typing as ty
 
 from cell0_rebuild.wait import waiting as records
 
-# Who has waited a day longer has made up for a whole quota in use.
-A_WHOLE_QUOTA = datetime.timedelta(days=1)
+# Who has waited a week longer has made up for a whole quota in use: chosen
+# from the simulation of "make simulate".
+A_WHOLE_QUOTA = datetime.timedelta(days=7)
 # An owner's wish to stand back counts hours.
 _NICE = datetime.timedelta(hours=1)
 # More is the same. A quota can be lowered below what is used, to 0 as well.

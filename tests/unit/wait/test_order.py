@@ -46,9 +46,9 @@ class OrderTest(testtools.TestCase):
         self.assert_order([2, 1], 'fair', servers, {'a': 0.5, 'b': 0.4})
         self.assert_order([1, 2], 'fifo', servers, {'a': 0.5, 'b': 0.4})
 
-    def test_a_day_makes_up_for_a_whole_quota(self):
+    def test_a_week_makes_up_for_a_whole_quota(self):
         shares = {'a': 1.0}
-        for age, expected in ((25, [1, 2]), (23, [2, 1])):
+        for age, expected in ((7 * 24 + 1, [1, 2]), (7 * 24 - 1, [2, 1])):
             self.assert_order(
                 expected, 'fair', [samples.server(1, 'a', age=age),
                                    samples.server(2, 'b')], shares)
