@@ -7,7 +7,7 @@ ARGS ?=
 .PHONY: system-packages help environment demo test unit functional eventlet \
 	faults races integration stress test-faults test-races matrix \
 	upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
-	clean cloud-environment cloud cloud-down e2e
+	simulate clean cloud-environment cloud cloud-down e2e
 
 help:
 	@echo "make environment  the environment of all that follows, in .venv"
@@ -40,6 +40,8 @@ help:
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
 	@echo "make bench        what a rebuild costs, in tables"
+	@echo "make simulate     what becomes of servers that wait, on a simulated"
+	@echo "                  cloud of 1,000 hosts, in tables"
 	@echo "make check        lint, types, documentation and release notes"
 	@echo "                  (ARGS=mypy: one of them)"
 	@echo "make docs         build the documentation, in doc/build/html"
@@ -120,6 +122,10 @@ cover: environment
 
 bench: environment system-packages
 	@$(VENV)/bin/python -W ignore tools/bench $(ARGS)
+
+simulate: environment
+	@OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \
+		$(VENV)/bin/python -W ignore -m tools.simulation $(ARGS)
 
 check: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" pre-commit run --all-files $(ARGS)

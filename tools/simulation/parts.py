@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is run for each table."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import typing as ty
+
+from tools.simulation import owners
+from tools.simulation import results
+from tools.simulation import scenarios
+from tools.simulation import service
+from tools.simulation import tabling
+from tools.simulation import world as worlds
+
+_Make = collections.abc.Callable[[], worlds.Policy]
+_Ways = collections.abc.Mapping[str, _Make]
+
+POLICIES: _Ways = {
+    tabling.POLLING: owners.Polling,
+    'blind sweep': owners.Blind,
+    'service, fifo': lambda: service.Service('fifo'),
+    'service, fair': lambda: service.Service('fair'),
+}
+
+_AGINGS = {'6 hours': 0.25, '1 day': 1, '3 days': 3, '7 days': 7,
+           '30 days': 30}
+
+
+def run(
+    scenario: scenarios.Scenario, seed: int, make: _Make,
+    spreading: bool = True,
+) -> results.Result:
+    """Run a scenario once."""
+    world = worlds.World(
+        scenario, scenario.workload(seed), make(), spreading)
+    world.run()
+    return results.of(world)
+
+
+def _seeds(
+    names: collections.abc.Iterable[str], ways: _Ways,
+    tell: collections.abc.Callable[[str], None], spreading: bool = True,
+) -> dict[str, ty.Any]:
+    found: dict[str, ty.Any] = {}
+    for name in names:
+        for way, make in ways.items():
+            tell(f'{name}: {way}')
+            found.setdefault(name, {})[way] = [
+                dataclasses.asdict(run(
+                    scenarios.ALL[name], seed, make, spreading))
+                for seed in results.SEEDS]
+    return found
+
+
+def policies(
+    tell: collections.abc.Callable[[str], None]
+) -> dict[str, ty.Any]:
+    """Run each policy in each scenario."""
+    return _seeds(scenarios.ALL, POLICIES, tell)
+
+
+def agings(tell: collections.abc.Callable[[str], None]) -> dict[str, ty.Any]:
+    """Run the service with several agings."""
+    return _seeds(('outage',), {
+        tabling.POLLING: owners.Polling,
+        **{name: lambda days=days: service.Service(
+            'fair', datetime.timedelta(days=days))
+           for name, days in _AGINGS.items()}}, tell)
+
+
+def packing(tell: collections.abc.Callable[[str], None]) -> dict[str, ty.Any]:
+    """Run each policy in an outage with weighers that pack."""
+    return _seeds(('outage',), POLICIES, tell, spreading=False)
+
+
+PARTS = {'policies': policies, 'agings': agings, 'packing': packing}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a run has shown, and what several seeds say together."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import math
+import statistics
+import typing as ty
+
+from tools.simulation import workload
+from tools.simulation import world as worlds
+
+# Of five seeds, half of an interval of 95 % in standard errors (Student).
+SEEDS = range(1, 6)
+_STUDENT = 2.776
+
+# Servers of a project on the mean, from which it is a middle one.
+_MIDDLE = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a run has shown; waits are hours, those at once are 0.
+
+    :param calls: scheduler calls for each server that waited and got a host.
+    :param disturbed: such that found no host, likewise.
+    :param others: mean wait of projects that did not flood.
+    :param flooding: mean wait of those that did.
+    :param longest: what one in a hundred of all waited longer than.
+    :param by_project: mean waits; the sizes of those that did not flood.
+    """
+
+    placed: int
+    calls: float
+    disturbed: float
+    inversions: int
+    passed: int
+    others: float
+    flooding: float
+    longest: float
+    by_project: dict[str, float]
+    by_cores: dict[str, float]
+
+
+def of(world: worlds.World) -> Result:
+    """Return what a run has shown; who has no host yet has waited till now."""
+    asked, counts = world.asked, world.counts
+    placed = max(counts.placed, 1)
+
+    def waits(
+        matches: collections.abc.Callable[[workload.Request], bool]
+    ) -> list[float]:
+        return [((world.now if one.placed_at is None else one.placed_at)
+                 - one.at) / workload.HOUR
+                for one in asked.requests if matches(one)] or [0.0]
+
+    def others(one: workload.Request) -> bool:
+        return one.project not in asked.flooding
+
+    def mean(
+        matches: collections.abc.Callable[[workload.Request], bool]
+    ) -> float:
+        return statistics.fmean(waits(matches))
+
+    return Result(
+        counts.placed, counts.calls / placed,
+        (counts.calls - counts.placed) / placed,
+        counts.inversions, counts.passed, mean(others),
+        mean(lambda one: not others(one)),
+        statistics.quantiles(waits(lambda one: True), n=100)[-1],
+        {'small': mean(lambda one: others(one)
+                       and asked.sizes[one.project] < _MIDDLE),
+         'middle': mean(lambda one: others(one)
+                        and asked.sizes[one.project] >= _MIDDLE),
+         'flooding': mean(lambda one: not others(one))},
+        {str(cores): mean(lambda one, cores=cores: one.flavor.cores == cores)
+         for cores in sorted({
+             flavor.cores for flavor in workload.FLAVORS})})
+
+
+def interval(values: collections.abc.Sequence[float]) -> tuple[float, float]:
+    """Return a mean, and half of the interval in which it lies in 95 %."""
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return (statistics.fmean(values),
+            _STUDENT * spread / math.sqrt(len(values)))
+
+
+def spread(values: collections.abc.Iterable[float]) -> str:
+    """Return them as text."""
+    mean, half = interval(list(values))
+    digits = 0 if mean >= 20 else 2
+    return f'{mean:.{digits}f} ± {half:.{digits}f}'
+
+
+def by(
+    ones: collections.abc.Sequence[dict[str, ty.Any]],
+    others: collections.abc.Sequence[dict[str, ty.Any]], name: str,
+) -> list[float]:
+    """Return a figure of one policy by that of another, seed by seed."""
+    return [one[name] / other[name] for one, other in zip(ones, others)]
