@@ -53,11 +53,28 @@ class Admission:
         self._minute = pacing.PerMinute(clock)
         self._hosts = broken_hosts.BrokenHosts()
         self._rests = rests.Rests()
+        # Whose builds were the last to fail, since one has landed.
+        self._failing: set[str] = set()
 
     @property
     def stopped(self) -> bool:
         """Whether builds fail on hosts."""
         return self._hosts.stopped
+
+    def ordered(
+        self, servers: list[records.Waiting]
+    ) -> list[records.Waiting]:
+        """Return the servers as they are to be tried.
+
+        While builds fail on hosts, those of other projects come first: what
+        fails may be the image of a project, and not a host.
+
+        :param servers: in their order.
+        """
+        if not self.stopped:
+            return servers
+        return sorted(
+            servers, key=lambda server: server.project_id in self._failing)
 
     def rest(
         self, shape: known_shapes.Shape, now: datetime.datetime
@@ -125,13 +142,19 @@ class Admission:
         return sent
 
     def built(
-        self, state: whereabouts.State, at: datetime.datetime
+        self, state: whereabouts.State, at: datetime.datetime,
+        project_id: str = '',
     ) -> None:
-        """Note how a build on a host has ended, whoever has sent it."""
+        """Note how a build on a host has ended, whoever has sent it.
+
+        :param project_id: of its server, if that matters.
+        """
         if state is _State.LANDED:
             self._hosts.landed(at)
+            self._failing.clear()
         elif state is _State.FAILED_ON_HOST:
             self._hosts.failed(at)
+            self._failing.add(project_id)
 
     def keep(
         self, shapes: collections.abc.Container[known_shapes.Shape]

@@ -35,6 +35,7 @@ class Build:
     """
 
     uuid: str
+    project_id: str
     state: whereabouts.State
     at: datetime.datetime
 
@@ -66,8 +67,8 @@ def _in_cell(context: ty.Any, begin: datetime.datetime) -> list[Build]:
     instance, action = models.Instance, models.InstanceAction
     event = models.InstanceActionEvent
     rows = context.session.query(
-        instance.uuid, instance.launched_at, instance.vm_state,
-        sa.func.max(sa.func.coalesce(
+        instance.uuid, instance.project_id, instance.launched_at,
+        instance.vm_state, sa.func.max(sa.func.coalesce(
             event.finish_time, event.start_time)).label('at'),
     ).join(
         action, action.instance_uuid == instance.uuid,
@@ -78,6 +79,7 @@ def _in_cell(context: ty.Any, begin: datetime.datetime) -> list[Build]:
         instance.updated_at >= begin, instance.deleted == 0,
         action.action == instance_actions.REBUILD,
         event.event == _EVENT, event.start_time >= begin,
-    ).group_by(instance.uuid, instance.launched_at, instance.vm_state)
-    return [Build(row.uuid, whereabouts.in_cell(row), row.at)
+    ).group_by(instance.uuid, instance.project_id, instance.launched_at,
+               instance.vm_state)
+    return [Build(row.uuid, row.project_id, whereabouts.in_cell(row), row.at)
             for row in rows]

@@ -206,7 +206,7 @@ class Sweeper:
                 self._context, {server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
-        for server in ordered:
+        for server in self._traffic.ordered(ordered, now):
             reason = self._try(
                 server, shape_of[server.uuid], section, now, swept)
             if reason is not None:

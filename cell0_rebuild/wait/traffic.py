@@ -75,7 +75,7 @@ class Traffic:
                     state, now - sent.server.created_at
                     if state is _State.LANDED else None)
                 self._admission.settled(uuid, state, section, now)
-                self._note_build(uuid, state, now)
+                self._note_build(uuid, sent.server.project_id, state, now)
             elif sent.at + _LOST <= now:
                 LOG.warning(
                     'The server has been on its way for too long and is no '
@@ -89,6 +89,16 @@ class Traffic:
             return whereabouts.of(self._context, uuid)
         except outages.DATABASES:
             return _State.ON_ITS_WAY
+
+    def ordered(
+        self, servers: list[records.Waiting], now: datetime.datetime
+    ) -> list[records.Waiting]:
+        """Return the servers as they are to be tried.
+
+        :param servers: in their order.
+        """
+        self._learn(now)
+        return self._admission.ordered(servers)
 
     def why_not(
         self, shape: known_shapes.Shape, hosts: int, section: ty.Any,
@@ -128,17 +138,19 @@ class Traffic:
             build.state is _State.ON_ITS_WAY and build.at + _LOST > now
             for build in found)
         for build in found:
-            self._note_build(build.uuid, build.state, build.at)
+            self._note_build(
+                build.uuid, build.project_id, build.state, build.at)
         self._noted = {uuid: at for uuid, at in self._noted.items()
                        if at >= now - _HISTORY}
 
     def _note_build(
-        self, uuid: str, state: whereabouts.State, at: datetime.datetime
+        self, uuid: str, project_id: str, state: whereabouts.State,
+        at: datetime.datetime,
     ) -> None:
         if uuid in self._noted or state not in _BUILT:
             return
         stopped = self._admission.stopped
-        self._admission.built(state, at)
+        self._admission.built(state, at, project_id)
         self._noted[uuid] = at
         if self._admission.stopped and not stopped:
             LOG.warning('Builds fail on hosts: one server is tried every half '

@@ -7,9 +7,11 @@ import threading
 from unittest import mock
 
 import fixtures
+from nova.db.main import models
 from nova import exception
 
 from tests.functional import base
+from tests.functional import databases
 from tests.functional.wait import sweeping
 
 MANY = 20
@@ -95,6 +97,16 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertGreater(len(self.asked()), 8)
         self.assertEqual(1, log.output.count('Builds fail on hosts'))
         self.assertEqual(1, log.output.count('are sent again'))
+
+    def test_the_one_that_is_tried_is_of_another_project(self):
+        other = self.in_order(self.servers)[-1]
+        databases.update('cell0', models.Instance, other['id'],
+                         project_id='another')
+        with host_is_broken():
+            self.sweep_for(3)
+        self.later += datetime.timedelta(minutes=30)
+        self.a_sweeper().sweep()
+        self.assertEqual(other['id'], self.asked()[2])
 
     def test_who_waits_for_those_being_built_is_told_so(self):
         self.fill()
