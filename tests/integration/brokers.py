@@ -2,6 +2,7 @@
 
 """A private RabbitMQ."""
 
+import contextlib
 import pathlib
 import shutil
 
@@ -117,6 +118,16 @@ class RabbitMQ(fixtures.Fixture):
         """Delete a queue, whether or not it exists."""
         with self._connect() as connection:
             connection.default_channel.queue_delete(name)
+
+    @contextlib.contextmanager
+    def tapped(self, exchange, topic):
+        """Copy what is sent to a topic; yield a function that counts it."""
+        with self._connect() as connection:
+            channel = connection.default_channel
+            copies = channel.queue_declare(exclusive=True).queue
+            channel.queue_bind(copies, exchange, topic)
+            yield lambda: channel.queue_declare(
+                copies, passive=True).message_count
 
     def has_consumer(self, queue):
         """Tell whether somebody takes messages from a queue."""

@@ -5,6 +5,7 @@
 import contextlib
 
 from tests.integration import base
+from tests.integration import processes
 
 
 class CrashTestCase(base.CloudTestCase):
@@ -21,10 +22,11 @@ class CrashTestCase(base.CloudTestCase):
         """Have a conductor in the middle of the rebuild of a server."""
         self.cloud.conductors(enabled=[conductor])
         server = self.buried()
-        with self.cloud.paused_scheduler():
+        with self.cloud.paused_scheduler(), self.cloud.broker.tapped(
+                'nova', 'scheduler') as count_questions:
             self.do.rebuild(server)
-            self.cloud.conductor(conductor).wait_for_line(
-                f'[instance: {server}] Rebuilding the server')
+            processes.poll(
+                count_questions, 'the question to nova-scheduler')
             yield server
 
     def cut_short(self, conductor):
