@@ -139,23 +139,23 @@ def keep_also(
     for db_spec in _rows(context, [instance_uuid]):
         stored = section(db_spec['spec'])
         if stored is not None:
-            retained_form.mark_of(stored)
+            retained_form.record_of(stored)
             db_spec.update({'spec': _with_section(
                 db_spec['spec'], dict(stored, **entries))})
             db_spec.save(context.session)
 
 
 @api_db_api.context_manager.reader
-def retained_mark(
+def retained_record(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
-    """Return the mark that is stored with what is kept of a server.
+    """Return the record of the attempt that is kept of a server.
 
     :returns: an empty one if there is none, None if nothing is kept.
     :raises Unreadable: if it cannot be read.
     """
     stored = _stored(context, instance_uuid)
-    return None if stored is None else retained_form.mark_of(stored)
+    return None if stored is None else retained_form.record_of(stored)
 
 
 @api_db_api.context_manager.reader

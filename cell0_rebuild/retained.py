@@ -63,8 +63,8 @@ class Retained:
             stored.entry(values, 'written', stored.TEXT_OR_NONE, None))
 
 
-def mark_of(primitive: ty.Any) -> dict[str, ty.Any]:
-    """Return the mark that is stored with what is kept, or an empty one.
+def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
+    """Return the record of the attempt that is kept, or an empty one.
 
     :raises Unreadable: if this package cannot read it.
     """

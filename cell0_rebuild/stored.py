@@ -3,7 +3,7 @@
 """What is stored of a server, and its versions.
 
 What is kept (:mod:`retained`) is stored in the blob of the RequestSpec, a
-:mod:`mark <move.attempt_record>` on the build request and, after the
+:mod:`record <move.attempt_record>` on the build request and, after the
 hand-over, with what is kept. Each is a dictionary with a ``version``,
 "MAJOR.MINOR".
 Several versions of the package may read and write the same server, in a

@@ -61,7 +61,7 @@ def rebuild(
     gate = microversion.gate()
     if gate.is_open and (found := _buried(context, instance)) is not None:
         with db_errors.hidden_values():
-            _exhume(compute_api, context, instance, found,
+            _rebuild_from_cell0(compute_api, context, instance, found,
                     None if gate.keeps_image else image_href, *args, **kwargs)
         return
     if gate.keeps_image and instance.launched_at is not None:
@@ -115,7 +115,7 @@ class _Plan:
     files: list[list[str]]
 
 
-def _exhume(
+def _rebuild_from_cell0(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, found: lookup.Found, image_href: str | None,
     admin_password: str, files_to_inject: ty.Any = None,
@@ -241,7 +241,7 @@ def _move(
 ) -> None:
     uuid = plan.instance.uuid
     try:
-        generation = attempts.exhume(
+        generation = attempts.ask(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
             mapped_at, plan.image.id if plan.reimage_volume_id else None)
     except exceptions.LostRace:

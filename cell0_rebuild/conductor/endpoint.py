@@ -94,7 +94,7 @@ class RebuildEndpoint:
         except (exception.InvalidVolume, db_exc.DBError) as error:
             LOG.warning('The rebuild is taken back: %s', error,
                         instance_uuid=attempt.uuid)
-            attempt.mark.writes = None
+            attempt.record.writes = None
             self._builder.refuse(context, attempt, request_spec, error)
             raise
 

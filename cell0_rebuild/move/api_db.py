@@ -91,13 +91,13 @@ def _take(
     taker: str, spec: objects.RequestSpec | None,
 ) -> objects.BuildRequest | None:
     locked = _locked(context, instance_uuid, generation)
-    if locked is None or locked.mark.taken_by not in (None, taker):
+    if locked is None or locked.record.taken_by not in (None, taker):
         return None
     if not _touch(context, instance_uuid, None):
         return None
-    locked.mark.taken_by = taker
-    locked.mark.aged = True
-    locked.mark.cells = []
+    locked.record.taken_by = taker
+    locked.record.aged = True
+    locked.record.cells = []
     _store(context, locked, spec)
     return locked.build_request
 
@@ -114,7 +114,7 @@ def answer(
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
         return False
-    locked.mark.answered = True
+    locked.record.answered = True
     _store(context, locked)
     return True
 
@@ -124,7 +124,7 @@ def is_current(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether an attempt is the current one, and has not ended."""
-    return _mark_of(context, instance_uuid, generation) is not None
+    return _record_of(context, instance_uuid, generation) is not None
 
 
 @api_db_api.context_manager.reader
@@ -132,7 +132,7 @@ def is_answered(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether the request was answered: nobody waits for the outcome."""
-    found = _mark_of(context, instance_uuid, generation)
+    found = _record_of(context, instance_uuid, generation)
     return found is not None and found.answered
 
 
@@ -141,13 +141,13 @@ def is_waiting(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
     """Tell whether an attempt waits for a conductor that takes it."""
-    found = _mark_of(context, instance_uuid, generation)
+    found = _record_of(context, instance_uuid, generation)
     return found is not None and found.taken_by is None
 
 
-def _mark_of(
+def _record_of(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
-) -> attempt_record.Mark | None:
+) -> attempt_record.AttemptRecord | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).first()
     return None if row is None else attempt_record.of_generation(
@@ -180,9 +180,9 @@ def _store(
     spec: objects.RequestSpec | None = None,
 ) -> None:
     if spec is not None:
-        locked.mark.accepted = True
+        locked.record.accepted = True
         _save_changes(context, spec)
-    locked.mark.put_on(locked.build_request.instance)
+    locked.record.put_on(locked.build_request.instance)
     locked.build_request.save()
 
 
@@ -250,7 +250,7 @@ def refresh(
     if locked is None or not _touch(context, instance_uuid, cell_id):
         return False
     if next_cell is not None:
-        locked.mark.cells = [*(locked.mark.cells or ()), next_cell]
+        locked.record.cells = [*(locked.record.cells or ()), next_cell]
         _store(context, locked)
     # This is what an older version of the package looks at.
     locked.row.update({'updated_at': timeutils.utcnow()})
@@ -276,11 +276,11 @@ def into_cell(
 @api_db_api.context_manager.writer
 def end(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    last: attempt_record.Mark,
+    last: attempt_record.AttemptRecord,
 ) -> objects.BuildRequest | None:
     """Delete the build request of an attempt.
 
-    :param last: the mark, which stays with what is kept of the server.
+    :param last: the record, which stays with what is kept of the server.
     :returns: the build request as it was at last; None if it was gone.
     :raises Unreadable: if what is kept of the server cannot be read.
     """
@@ -412,7 +412,7 @@ class _Locked(ty.NamedTuple):
 
     row: api_models.BuildRequest
     build_request: objects.BuildRequest
-    mark: attempt_record.Mark
+    record: attempt_record.AttemptRecord
 
 
 def _locked(

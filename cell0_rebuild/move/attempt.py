@@ -2,7 +2,7 @@
 
 """An attempt to rebuild a buried server: what moves it, step by step.
 
-:func:`exhume`   nova-api       cell0 -> build request; the row is hidden
+:func:`ask`      nova-api       cell0 -> build request; the row is hidden
 :func:`begin`    nova-conductor takes the build request
 :func:`hand_over`               build request -> real cell
 :func:`finish`                  the row in cell0 and what was kept go, or the
@@ -49,10 +49,10 @@ class Attempt:
     """A rebuild of a buried server on its way.
 
     :param uuid: of the server.
-    :param mark: the mark that was on its build request.
+    :param record: what was stored on its build request.
     :param stage: how far it has come.
     :param build_request: as the conductor took it, its instance without the
-        mark; None if it has ended already.
+        record; None if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
     :param last_state: what was watched when the build request went; None if
@@ -64,7 +64,7 @@ class Attempt:
     """
 
     uuid: str
-    mark: attempt_record.Mark
+    record: attempt_record.AttemptRecord
     stage: stages.Stage
     build_request: objects.BuildRequest = None
     instance: objects.Instance = None
@@ -79,14 +79,14 @@ class Attempt:
     def taken(cls, build_request: objects.BuildRequest) -> Attempt:
         """Return the attempt of a build request that was taken just now.
 
-        :param build_request: with a mark, which is taken off.
+        :param build_request: with a record, which is taken off.
         """
         instance = build_request.instance
-        mark = attempt_record.of(instance)
-        assert mark is not None
+        record = attempt_record.of(instance)
+        assert record is not None
         attempt_record.take_off(instance)
         return cls(
-            build_request.instance_uuid, mark, stages.Stage.TAKEN,
+            build_request.instance_uuid, record, stages.Stage.TAKEN,
             build_request, instance, build_request.block_device_mappings)
 
     @property
@@ -107,14 +107,14 @@ class Attempt:
     @property
     def generation(self) -> str:
         """Tells this attempt from every other."""
-        return self.mark.generation
+        return self.record.generation
 
     def stale(self) -> exceptions.StaleAttempt:
         """Return what is raised when somebody else has ended it."""
         return exceptions.StaleAttempt(self.uuid, self.generation)
 
 
-def exhume(
+def ask(
     context: nova_context.RequestContext, buried: copies.Buried,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     spec: objects.RequestSpec, mapped_at: datetime.datetime | None,
@@ -135,7 +135,7 @@ def exhume(
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
     uuid, cell = buried.instance.uuid, cells.cell0(context)
-    attempt = attempt_record.Mark(
+    attempt = attempt_record.AttemptRecord(
         uuidutils.generate_uuid(),
         changed=sorted(instance.obj_what_changed()),
         baseline=late_changes.state(
@@ -177,7 +177,7 @@ def _text(moment: datetime.datetime | None) -> str | None:
         moment).isoformat()
 
 
-def as_before(found: attempt_record.Mark) -> dict[str, ty.Any]:
+def as_before(found: attempt_record.AttemptRecord) -> dict[str, ty.Any]:
     """Return the columns of a mapping whose move is taken back."""
     moment = found.mapped_at
     return {'updated_at': None if moment is None else (
@@ -234,7 +234,7 @@ def accept(
     spec: objects.RequestSpec,
 ) -> None:
     """Keep what the rebuild changes on the server, even if it fails."""
-    attempt.mark.accepted = api_db.accept(
+    attempt.record.accepted = api_db.accept(
         context, attempt.uuid, attempt.generation, spec)
 
 
@@ -298,7 +298,7 @@ def hand_over(
     try:
         last = api_db.end(
             context, attempt.uuid, attempt.generation, dataclasses.replace(
-                attempt.mark, baseline=now or attempt.mark.baseline))
+                attempt.record, baseline=now or attempt.record.baseline))
     except db_exc.DBError:
         attempt.reach(stages.Stage.MAYBE_HANDED_OVER)
         raise
@@ -307,11 +307,11 @@ def hand_over(
     attempt.reach(stages.Stage.HANDED_OVER)
     attempt.last_state = late_changes.state(last.instance)
     late = {
-        **late_changes.changes(attempt.mark.baseline, now),
+        **late_changes.changes(attempt.record.baseline, now),
         **late_changes.changes(
             late_changes.state(attempt.instance),
             attempt.last_state)}
-    attempt.mark.baseline = now
+    attempt.record.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
         late_changes.apply(destination, instance, bdms, late)
     attempt.in_cell = True
@@ -340,7 +340,7 @@ def is_in(
     place = standing.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
     # A later attempt may get a row with the same ID; see attempt_record.py.
-    retained = our_objects.retained_mark(context, attempt.uuid)
+    retained = our_objects.retained_record(context, attempt.uuid)
     return (place is not None and place.cell_id == cell.id
             and (row.id if row else None) == attempt.row_id
             and retained is not None and (
@@ -375,7 +375,7 @@ def finish(
 
     is_deleted = cell0_db.close(
         cells.targeted(context, cells.cell0(context)), attempt.uuid,
-        attempt.mark.baseline, carry_over)
+        attempt.record.baseline, carry_over)
     if is_there is None:
         is_there = is_in(context, attempt, cell)
     if is_there:

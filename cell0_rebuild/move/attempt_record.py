@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The mark that an attempt leaves on its build request.
+"""What is stored of an attempt, on its build request.
 
 It is an entry in the system metadata of the instance of a build request. Any
 Nova keeps it there through later updates. It is taken off before the instance
@@ -32,7 +32,7 @@ VERSION = '1.2'
 
 
 @dataclasses.dataclass
-class Mark:
+class AttemptRecord:
     """What the build request of an attempt tells about it.
 
     :param generation: tells this attempt from every other.
@@ -68,6 +68,11 @@ class Mark:
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
+    @classmethod
+    def unknown(cls) -> AttemptRecord:
+        """Return what is known of an attempt of which nothing is stored."""
+        return cls(generation='', changed=[], baseline={})
+
     def touched(
         self, build_request: datetime.datetime | None,
         mapping: datetime.datetime | None,
@@ -88,7 +93,7 @@ class Mark:
         return {**values.pop('others'), **values}
 
     def put_on(self, instance: objects.Instance) -> None:
-        """Put the mark on the instance of a build request."""
+        """Put the record on the instance of a build request."""
         instance.system_metadata = dict(
             instance.system_metadata,
             **{KEY: jsonutils.dumps(self.to_primitive())})
@@ -112,13 +117,13 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
 
 
 def is_on(instance: objects.Instance) -> bool:
-    """Tell whether the instance of a build request has a mark."""
+    """Tell whether the instance of a build request has a record."""
     return ('system_metadata' in instance
             and KEY in instance.system_metadata)
 
 
-def of(instance: objects.Instance) -> Mark | None:
-    """Return the mark of a build request's instance; None if it has none.
+def of(instance: objects.Instance) -> AttemptRecord | None:
+    """Return the record of a build request's instance; None if it has none.
 
     :raises Unreadable: if this package cannot read it.
     """
@@ -131,10 +136,12 @@ def of(instance: objects.Instance) -> Mark | None:
     return read(values)
 
 
-def of_generation(instance: objects.Instance, generation: str) -> Mark | None:
-    """Return the mark of an attempt; None if its instance has another.
+def of_generation(
+    instance: objects.Instance, generation: str
+) -> AttemptRecord | None:
+    """Return the record of an attempt; None if its instance has another.
 
-    Whoever has the attempt could read the mark when it began.
+    Whoever has the attempt could read the record when it began.
     """
     try:
         found = of(instance)
@@ -143,8 +150,8 @@ def of_generation(instance: objects.Instance, generation: str) -> Mark | None:
     return found if found and found.generation == generation else None
 
 
-def read(values: ty.Any) -> Mark:
-    """Return the mark that has these entries.
+def read(values: ty.Any) -> AttemptRecord:
+    """Return the record that has these entries.
 
     :raises Unreadable: if this package cannot read it.
     """
@@ -156,7 +163,7 @@ def read(values: ty.Any) -> Mark:
     _check_time(known['mapped_at'])
     # All that this package knows is stored with it from here on.
     known['version'] = stored.newest(known['version'], VERSION)
-    return Mark(**known, others={
+    return AttemptRecord(**known, others={
         name: value for name, value in values.items() if name not in known})
 
 
@@ -168,7 +175,7 @@ def _check_time(text: str | None) -> None:
 
 
 def take_off(instance: objects.Instance) -> None:
-    """Remove the mark from an instance."""
+    """Remove the record from an instance."""
     metadata = dict(instance.system_metadata)
     metadata.pop(KEY, None)
     instance.system_metadata = metadata

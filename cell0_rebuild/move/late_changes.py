@@ -167,10 +167,10 @@ def keep_changes(
         cctxt, attempt.uuid, expected_attrs=copies.LOADED)
     seen = attempt.last_state or state(last)
     with saved(cctxt, instance):
-        if attempt.mark.accepted:
-            _keep_asked(instance, last, attempt.mark.changed)
+        if attempt.record.accepted:
+            _keep_asked(instance, last, attempt.record.changed)
             _keep_root(cctxt, attempt)
-        update(instance, changes(attempt.mark.asked, seen))
+        update(instance, changes(attempt.record.asked, seen))
     return seen
 
 

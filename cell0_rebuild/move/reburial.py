@@ -33,12 +33,13 @@ from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
+    _Step = ty.Callable[[nova_context.RequestContext], None]
 
 
 def withdraw(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> bool:
-    """Take :func:`attempt.exhume` back: no conductor has answered.
+    """Take :func:`attempt.ask` back: no conductor has answered.
 
     :returns: False if a conductor has taken the attempt all the same, or the
         owner has deleted the server.
@@ -54,18 +55,18 @@ def withdraw(
 def bury_again(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping | None = None,
-    record: ty.Callable[[nova_context.RequestContext], None] | None = None,
+    record_failure: _Step | None = None,
     before: datetime.datetime | None = None,
-    notify: ty.Callable[[nova_context.RequestContext], None] | None = None,
+    notify: _Step | None = None,
 ) -> bool:
     """Take a server back to cell0, from wherever the attempt brought it.
 
     It can be called again when a database failed in the middle of it.
 
     :param cell: the real cell in which Nova may have created it, or None.
-    :param record: is called with a context targeted at cell0 to record the
-        failure; after it the server shows ERROR there. Without it nothing
-        tells afterwards that there was an attempt.
+    :param record_failure: is called with a context targeted at cell0; after it
+        the server shows ERROR there. Without it nothing tells afterwards that
+        there was an attempt.
     :param notify: is called likewise after it, when the lock on the server is
         released: it may have to wait.
     :param before: a server that was handed over is buried only if nobody has
@@ -79,7 +80,7 @@ def bury_again(
         return False
     home = cells.cell0(context)
     cctxt = cells.targeted(context, home)
-    seen = _prepare(context, cctxt, attempt, cell, record, before)
+    seen = _prepare(context, cctxt, attempt, cell, record_failure, before)
     if notify is not None and attempt.recorded and not attempt.notified:
         notify(cctxt)
         attempt.notified = True
@@ -95,7 +96,7 @@ def bury_again(
     buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.generation, home.id, keep,
         cell.id if cell else None,
-        **(attempts.as_before(attempt.mark) if record is None else {})))
+        **({} if record_failure else attempts.as_before(attempt.record))))
     if cell is not None:
         _remove_row(context, attempt, cell)
     if not buried:
@@ -130,21 +131,21 @@ def _remove_row(
 def _prepare(
     context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
     attempt: attempts.Attempt, cell: objects.CellMapping | None,
-    record: ty.Callable[[nova_context.RequestContext], None] | None,
+    record_failure: _Step | None,
     before: datetime.datetime | None,
 ) -> dict[str, ty.Any]:
     """Give the row in cell0 what was changed, and record the failure."""
     seen: dict[str, ty.Any] = {}
     if cell0_db.is_deleted(cctxt, attempt.uuid):
         return seen
-    if record is not None:
+    if record_failure is not None:
         _keep_written(context, attempt)
     with fence.held(context, attempt.uuid):
         if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)
-            if record is not None:
-                _record(cctxt, attempt, record)
+            if record_failure is not None:
+                _record_failure(cctxt, attempt, record_failure)
     return seen
 
 
@@ -203,18 +204,18 @@ def _is_ours(
 def _keep_written(
     context: nova_context.RequestContext, attempt: attempts.Attempt
 ) -> None:
-    if attempt.mark.writes and attempt.mark.taken_by:
+    if attempt.record.writes and attempt.record.taken_by:
         with contextlib.suppress(exceptions.Unreadable):
             our_objects.keep_also(
-                context, attempt.uuid, written=attempt.mark.writes)
+                context, attempt.uuid, written=attempt.record.writes)
 
 
-def _record(
+def _record_failure(
     cctxt: nova_context.RequestContext, attempt: attempts.Attempt,
-    record: ty.Callable[[nova_context.RequestContext], None],
+    record_failure: _Step,
 ) -> None:
     if not attempt.recorded:
-        record(cctxt)
+        record_failure(cctxt)
         attempt.recorded = True
     # Not every caller is a conductor, which has named it at its start.
     actions.name_rebuild(cctxt, attempt.uuid)

@@ -37,7 +37,7 @@ def sweep(
     Nova looks only in the cell that the server is mapped to. Before its
     conductor maps it, there is none.
 
-    :param instance: of its build request, with the mark.
+    :param instance: of its build request, with the record.
     """
     for cell in _reached(context, instance):
         with left_to_others(instance.uuid):

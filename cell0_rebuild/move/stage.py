@@ -58,12 +58,12 @@ _API, _CONDUCTOR = 'nova-api', 'nova-conductor'
 _WHOEVER_BURIES = 'nova-conductor, recover'
 
 STEPS = (
-    Step(Stage.IN_CELL0, Stage.ASKED, _API, 'attempt.exhume',
+    Step(Stage.IN_CELL0, Stage.ASKED, _API, 'attempt.ask',
          'A build request is made, the mapping leaves cell0; then the row in '
          'cell0 is hidden.', ('on its way',)),
     Step(Stage.ASKED, Stage.TAKEN, f'{_WHOEVER_BURIES}, {_API}',
          'attempt.begin',
-         'The mark names who has it. nova-api takes it back if no conductor '
+         'The record names who has it. nova-api takes it back if no conductor '
          'has answered.', ('on its way',)),
     Step(Stage.TAKEN, Stage.IN_CELL0, f'{_WHOEVER_BURIES}, {_API}',
          'reburial.bury_again',

@@ -64,7 +64,7 @@ class SpecTestCase(specs.TestCase):
         """Move the server to a build request."""
         instance = objects.Instance(
             uuid=self.uuid, project_id='fake', system_metadata={})
-        attempt_record.Mark(GENERATION, [], {}).put_on(instance)
+        attempt_record.AttemptRecord(GENERATION, [], {}).put_on(instance)
         objects.InstanceMapping(
             self.context, instance_uuid=self.uuid, project_id='fake',
             user_id='fake').create()

@@ -63,14 +63,14 @@ class LostUpdatesTest(specs_base.SpecTestCase):
         """Hand the server over; its last mark stays with what is kept."""
         ended = api_db.end(
             self.another_context(), self.uuid, GENERATION,
-            attempt_record.Mark(GENERATION, ['display_name'], {}))
+            attempt_record.AttemptRecord(GENERATION, ['display_name'], {}))
         self.assertIsNotNone(ended)
 
     def assert_marked(self):
         """Check that the mark is with what is kept."""
         self.assertEqual(
             ['display_name'],
-            ours.retained_mark(self.context, self.uuid).get('changed'))
+            ours.retained_record(self.context, self.uuid).get('changed'))
 
     def test_a_put_that_writes_after_the_hand_over_leaves_its_mark(self):
         self.keep_files()

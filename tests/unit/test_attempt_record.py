@@ -24,26 +24,26 @@ class OnInstanceTest(testtools.TestCase):
         super().setUp()
         objects.register_all()
         self.instance = objects.Instance(system_metadata={'other': 'kept'})
-        self.mark = attempt_record.Mark(
+        self.record = attempt_record.AttemptRecord(
             'generation', ['name'], {}, accepted=True)
 
     def test_it_is_read_as_it_was_put_on(self):
-        self.mark.put_on(self.instance)
-        self.assertEqual(self.mark, attempt_record.of(self.instance))
+        self.record.put_on(self.instance)
+        self.assertEqual(self.record, attempt_record.of(self.instance))
 
     def test_an_instance_without_one_has_none(self):
         self.assertIsNone(attempt_record.of(self.instance))
         self.assertFalse(attempt_record.is_on(self.instance))
 
     def test_it_is_taken_off_alone(self):
-        self.mark.put_on(self.instance)
+        self.record.put_on(self.instance)
         attempt_record.take_off(self.instance)
         self.assertEqual({'other': 'kept'}, self.instance.system_metadata)
 
     def test_it_is_that_of_its_generation_and_no_other(self):
-        self.mark.put_on(self.instance)
+        self.record.put_on(self.instance)
         self.assertEqual(
-            self.mark,
+            self.record,
             attempt_record.of_generation(self.instance, 'generation'))
         self.assertIsNone(
             attempt_record.of_generation(self.instance, 'another'))
@@ -82,7 +82,7 @@ class ReadTest(testtools.TestCase):
 
     def test_every_entry_can_be_missing_but_one(self):
         self.assertEqual(
-            set(attempt_record.Mark('', [], {}).to_primitive()),
+            set(attempt_record.AttemptRecord('', [], {}).to_primitive()),
             {*_DEFAULTS, 'generation', 'version'})
         self.assertEqual('it has no entry generation', self.assert_unreadable(
             stored_forms.without(stored_forms.marked(), 'generation')))

@@ -82,7 +82,7 @@ class UnreadableTest(StoredTestCase):
     @ddt.data('of a newer version', 'no entries', 'empty')
     def test_its_mark_is_not_read(self, kind):
         self.assertRaises(
-            exceptions.Unreadable, ours.retained_mark, self.context,
+            exceptions.Unreadable, ours.retained_record, self.context,
             self.store(UNREADABLE[kind]))
 
     def test_a_spec_that_can_be_read_again_says_so(self):
@@ -102,7 +102,7 @@ class VersionsTest(StoredTestCase):
         self.assertEqual(
             'a tag', self.load(uuid).retained.requested_networks[0].tag)
         self.assertEqual(
-            stored_forms.marked(), ours.retained_mark(self.context, uuid))
+            stored_forms.marked(), ours.retained_record(self.context, uuid))
 
     def test_what_is_added_leaves_the_version_and_what_is_unknown(self):
         newer = stored_forms.retained(version='1.7', newer='unknown')

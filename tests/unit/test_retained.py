@@ -92,7 +92,7 @@ class KeptTest(testtools.TestCase):
             'requested_networks': {'null'}, 'requested_destination': {'null'},
             'injected_files': set(), 'written': {'null', 'a text'},
             'mark': {'a dictionary'}}
-        read_it = retained.mark_of if name == 'mark' else read
+        read_it = retained.record_of if name == 'mark' else read
         found = set()
         for kind, value in stored_forms.OTHERS.items():
             try:
@@ -136,4 +136,4 @@ class KeptTest(testtools.TestCase):
     @stored_forms.settings(100)
     def test_no_mark_that_is_stored_fails_otherwise(self, primitive):
         with contextlib.suppress(exceptions.Unreadable):
-            self.assertIsInstance(retained.mark_of(primitive), dict)
+            self.assertIsInstance(retained.record_of(primitive), dict)

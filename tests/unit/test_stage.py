@@ -48,7 +48,7 @@ class ReachTest(testtools.TestCase):
 
     def attempt(self, at):
         return attempt.Attempt(
-            'uuid', attempt_record.Mark('generation', [], {}), at)
+            'uuid', attempt_record.AttemptRecord('generation', [], {}), at)
 
     def test_a_step_of_the_table_is_taken(self):
         found = self.attempt(Stage.TAKEN)

@@ -29,8 +29,8 @@ leftovers        none         cell0     shown    a conductor after it had
 ================ ============ ========= ======== ===========================
 
 *Real cell* with no row there counts as not built, unless nothing is in cell0
-either. Build requests without our mark are those of creates, and a hidden row
-in a real cell is that of a resize: both are never looked at.
+either. Build requests without our record are those of creates, and a hidden
+row in a real cell is that of a resize: both are never looked at.
 """
 
 from __future__ import annotations

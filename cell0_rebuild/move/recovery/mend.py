@@ -257,11 +257,11 @@ def _attempt(
     else:
         where = cells.cell0(context)
     there = copies.read(cells.targeted(context, where), found.uuid)
-    mark = _retained_mark(context, found.uuid)
+    record = _retained_record(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
-    mark.accepted = mark.accepted and bool(found.traces)
+    record.accepted = record.accepted and bool(found.traces)
     return attempts.Attempt(
-        found.uuid, mark, _stage(found), instance=there.instance,
+        found.uuid, record, _stage(found), instance=there.instance,
         bdms=there.bdms, last_state=late_changes.state(there.instance),
         row_id=row_id)
 
@@ -273,13 +273,13 @@ def _stage(found: diagnosis.Stuck) -> stages.Stage:
             else stages.Stage.OUT_OF_CELL)
 
 
-def _retained_mark(
+def _retained_record(
     context: nova_context.RequestContext, uuid: str
-) -> attempt_record.Mark:
-    retained = our_objects.retained_mark(context, uuid)
+) -> attempt_record.AttemptRecord:
+    retained = our_objects.retained_record(context, uuid)
     # An older version of the package has retained none.
     return attempt_record.read(
-        retained) if retained else attempt_record.Mark('', [], {})
+        retained) if retained else attempt_record.AttemptRecord.unknown()
 
 
 def _finish_taken(
@@ -299,12 +299,12 @@ def _finish(
 ) -> bool:
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
-    mark = _retained_mark(context, found.uuid)
+    record = _retained_record(context, found.uuid)
     # It was being taken back when a compute took it.
     api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
     return attempts.finish(context, attempts.Attempt(
-        found.uuid, mark, stages.Stage.HANDED_OVER, row_id=row_id),
+        found.uuid, record, stages.Stage.HANDED_OVER, row_id=row_id),
         found.cell)
 
 

@@ -36,7 +36,7 @@ class AttemptTest(recovering.RecoverTestCase):
         self.rebuild_until(recovering.CAST, before=recovering.crash)
         return attempts.Attempt(
             self.uuid, attempt_record.read(
-                our_objects.retained_mark(self.context, self.uuid)),
+                our_objects.retained_record(self.context, self.uuid)),
             stage.Stage.HANDED_OVER,
             row_id=cell_db.find(self.context, self.uuid, self.cell).id)
 

@@ -227,7 +227,7 @@ class NewerVersionTest(races_base.RaceTestCase):
 
     def setUp(self):
         super().setUp()
-        put_on = attempt_record.Mark.put_on
+        put_on = attempt_record.AttemptRecord.put_on
 
         def put_more_on(the_mark, instance):
             put_on(the_mark, instance)
@@ -238,7 +238,8 @@ class NewerVersionTest(races_base.RaceTestCase):
                 **{attempt_record.KEY: jsonutils.dumps({**fields,
                                                         'newer': 'unknown'})})
         self.stub_out(
-            'cell0_rebuild.move.attempt_record.Mark.put_on', put_more_on)
+            'cell0_rebuild.move.attempt_record.AttemptRecord.put_on',
+            put_more_on)
 
     def test_an_older_conductor_refused_to_build_it(self):
         self.rebuild(self.server)
