@@ -28,7 +28,8 @@ PATCHES = (
         nova_internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),
     patching.Patch(
-        nova_internals.GET_INSTANCES, f'{_WRAPPERS}.events:get_instances'),
+        nova_internals.GET_INSTANCES,
+        f'{_WRAPPERS}.external_events:get_instances'),
     *(patching.Reliance(target) for target in (
         *nova_internals.CHECKS, *nova_internals.DEMANDS, *nova_internals.MOVES,
         *nova_internals.REIMAGE)),

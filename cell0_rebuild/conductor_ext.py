@@ -14,8 +14,10 @@ from cell0_rebuild import patching
 _WRAPPERS = 'cell0_rebuild.conductor'
 
 PATCHES = (
-    patching.Patch(nova_internals.SERVICE_START, f'{_WRAPPERS}.server:start'),
-    patching.Patch(nova_internals.SERVICE_STOP, f'{_WRAPPERS}.server:stop'),
+    patching.Patch(
+        nova_internals.SERVICE_START, f'{_WRAPPERS}.rpc_server:start'),
+    patching.Patch(
+        nova_internals.SERVICE_STOP, f'{_WRAPPERS}.rpc_server:stop'),
     patching.Patch(
         nova_internals.SCHEDULE_AND_BUILD,
         f'{_WRAPPERS}.burial:schedule_and_build_instances'),

@@ -11,10 +11,10 @@ from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import remains
+from cell0_rebuild.move import standing
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
 _NO_CELL = "'NoneType' object has no attribute 'identity'"

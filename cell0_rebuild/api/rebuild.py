@@ -21,6 +21,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from cell0_rebuild.api import changes as request_changes
+from cell0_rebuild.api import create_checks
 from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
@@ -28,17 +29,16 @@ from cell0_rebuild.api import owner
 from cell0_rebuild.api import personality
 from cell0_rebuild.api import quota
 from cell0_rebuild.api import scheduling
-from cell0_rebuild.api import surroundings
 from cell0_rebuild.api import volumes
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import copies
 from cell0_rebuild.move import lookup
 from cell0_rebuild.move import reburial
 from cell0_rebuild import nova_compat
-from cell0_rebuild import phases
+from cell0_rebuild import phase_times
 from cell0_rebuild import rpcapi
 
 if ty.TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _Plan:
     :param files: ``[path, content]`` of each file to inject.
     """
 
-    buried: copies.Buried
+    buried: buried_copy.Buried
     instance: objects.Instance
     spec: objects.RequestSpec
     image: images.Image
@@ -128,7 +128,7 @@ def _rebuild_from_cell0(
         errors.conflict(
             f'Server {instance.uuid} is buried in cell0; a rebuild from there '
             f'cannot inject personality files. Use user_data.')
-    timing = phases.Phases()
+    timing = phase_times.Phases()
     with errors.translated():
         plan = _validate(
             compute_api, context, instance, found.spec, image_href,
@@ -154,17 +154,17 @@ def _validate(
     :param read: the server as Nova has read it.
     :param spec: its RequestSpec, None if there is none.
     """
-    buried = copies.read(context, read.uuid, read)
+    buried = buried_copy.read(context, read.uuid, read)
     _check_spec(spec, buried.instance)
     assert spec is not None
     files = personality.to_inject(buried.instance, spec.retained)
     owners = owner.context_of(context, buried.instance)
-    surroundings.check(compute_api, owners, buried.instance, spec)
+    create_checks.check(compute_api, owners, buried.instance, spec)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
         reimages, spec.retained.written)
     compute_api._check_image_arch(image=image.meta)
-    instance = copies.instance_to_build(buried.instance)
+    instance = buried_copy.instance_to_build(buried.instance)
     request_changes.apply(
         compute_api, owner.key_context_of(context, buried.instance), instance,
         buried.bdms, image, changes)
@@ -174,7 +174,7 @@ def _validate(
         compute_api._checks_for_create_and_rebuild, oldest_compute,
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm())
-    bdms = copies.new_bdms(context, buried.bdms)
+    bdms = buried_copy.new_bdms(context, buried.bdms)
     reimage_volume_id = None
     if image.overwrites:
         reimage_volume_id = volumes.give_image(

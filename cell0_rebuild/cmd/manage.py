@@ -22,7 +22,7 @@ from oslo_config import cfg
 import prettytable
 
 from cell0_rebuild.cmd import arguments
-from cell0_rebuild.cmd import deciding
+from cell0_rebuild.cmd import wait_commands
 from cell0_rebuild.cmd import why
 from cell0_rebuild import nova_compat
 
@@ -75,7 +75,7 @@ def add_parsers(subparsers: ty.Any) -> None:
         nova_internals.DELETION, *nova_internals.MOVES,
         *nova_internals.LEFTOVERS, *nova_internals.RECOVERY))
     why.add_parser(subparsers)
-    deciding.add_parser(subparsers)
+    wait_commands.add_parser(subparsers)
 
 
 COMMAND = cfg.SubCommandOpt(

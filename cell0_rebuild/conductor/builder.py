@@ -23,19 +23,19 @@ from oslo_log import log as logging
 import tenacity
 
 from cell0_rebuild.conductor import accelerators
-from cell0_rebuild.move import guards
+from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import hooks
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import stale_claims
 from cell0_rebuild.conductor import throttle
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import copies
-from cell0_rebuild.conductor import ec2
+from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import reburial
-from cell0_rebuild import phases
+from cell0_rebuild.move import standing
+from cell0_rebuild import phase_times
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -58,7 +58,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     """Builds the server of one attempt."""
 
     _attempt: attempts.Attempt
-    _phases: phases.Phases
+    _phases: phase_times.Phases
     _slot: throttle.Slot
     _cell: objects.CellMapping | None = None
     _selection: objects.Selection | None = None
@@ -106,7 +106,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def _of(self, attempt: attempts.Attempt) -> Builder:
         builder = copy.copy(self)
         builder._attempt = attempt
-        builder._phases = phases.Phases()
+        builder._phases = phase_times.Phases()
         builder._slot = self._slots.new()
         return builder
 
@@ -135,9 +135,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     context, [build_request], [request_spec], image,
                     admin_password, injected_files,
                     requested_networks=_networks(request_spec),
-                    block_device_mapping=copies.new_bdms(
+                    block_device_mapping=buried_copy.new_bdms(
                         context, build_request.block_device_mappings),
-                    tags=copies.new_tags(build_request.tags, attempt.uuid))
+                    tags=buried_copy.new_tags(
+                        build_request.tags, attempt.uuid))
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:
@@ -259,7 +260,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :raises StaleAttempt: if the server is no longer where it was put.
         """
         wanted = accelerators.are_wanted(request_spec)
-        with guards.in_cell(
+        with guarded_calls.in_cell(
                 context, self._attempt, self._cell) if wanted else (
                     contextlib.nullcontext()):
             self._accelerators = super()._create_and_bind_arq_for_instance(

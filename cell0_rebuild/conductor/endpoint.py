@@ -13,11 +13,11 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from cell0_rebuild.conductor import builder
-from cell0_rebuild.move import guards
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import guarded_calls
 from cell0_rebuild import rpcapi
 
 if ty.TYPE_CHECKING:
@@ -89,7 +89,7 @@ class RebuildEndpoint:
         request_spec: objects.RequestSpec, volume: reimage.Volume,
     ) -> None:
         try:
-            with guards.current(context, attempt):
+            with guarded_calls.current(context, attempt):
                 volume.write(context)
         except (exception.InvalidVolume, db_exc.DBError) as error:
             LOG.warning('The rebuild is taken back: %s', error,

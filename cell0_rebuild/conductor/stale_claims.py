@@ -17,12 +17,12 @@ from nova import objects
 from oslo_log import log as logging
 import tenacity
 
-from cell0_rebuild.move import guards
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
+from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
@@ -73,7 +73,8 @@ def release_leftovers(
     """
     try:
         allocations.Resources(context).release(
-            attempt.uuid, guards.current(context, attempt, or_deleted=True))
+            attempt.uuid,
+            guarded_calls.current(context, attempt, or_deleted=True))
     except exceptions.NoPlacement as error:
         raise exception.AllocationDeleteFailed(
             consumer_uuid=attempt.uuid, error=str(error)) from error

@@ -4,12 +4,13 @@
 
 Other packages use only these modules:
 
-* :mod:`attempt` and :mod:`reburial` make the steps of a move; :mod:`guards`
-  and :mod:`fence` keep others away meanwhile;
+* :mod:`attempt` and :mod:`reburial` make the steps of a move;
+  :mod:`guarded_calls` and :mod:`fence` keep others away meanwhile;
 * :mod:`recovery` works after a crash, :mod:`remains` in a delete;
 * :mod:`standing` and :mod:`lookup` tell where a server is; :mod:`cells` has
   the databases;
-* :mod:`copies`, :mod:`actions` and :mod:`allocations` are what goes with it.
+* :mod:`buried_copy`, :mod:`actions` and :mod:`allocations` are what goes with
+  it.
 
 The other modules write the rows for these.
 """

@@ -28,10 +28,10 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import copies
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
@@ -115,7 +115,7 @@ class Attempt:
 
 
 def ask(
-    context: nova_context.RequestContext, buried: copies.Buried,
+    context: nova_context.RequestContext, buried: buried_copy.Buried,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     spec: objects.RequestSpec, mapped_at: datetime.datetime | None,
     writes: str | None = None,
@@ -124,8 +124,8 @@ def ask(
 
     :param context: of the request.
     :param buried: the server as it was read and validated.
-    :param instance: from :func:`copies.instance_to_build`, with the changes
-        that the request makes.
+    :param instance: from :func:`buried_copy.instance_to_build`, with the
+        changes that the request makes.
     :param bdms: the block device mappings to build with.
     :param spec: the RequestSpec as it was read; what this rebuild changes of
         it is stored when a conductor takes the attempt.
@@ -149,7 +149,7 @@ def ask(
         return objects.BuildRequest(
             context, instance=instance, instance_uuid=uuid,
             project_id=instance.project_id, block_device_mappings=bdms,
-            tags=copies.new_tags(buried.instance.tags, uuid),
+            tags=buried_copy.new_tags(buried.instance.tags, uuid),
             created_at=timeutils.normalize_time(buried.instance.created_at),
             updated_at=timeutils.utcnow())
 
@@ -368,7 +368,7 @@ def finish(
         is_there = is_in(context, attempt, cell)
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
-                built = copies.read(destination, attempt.uuid)
+                built = buried_copy.read(destination, attempt.uuid)
                 late_changes.apply(
                     destination, built.instance, built.bdms, late)
         return is_there

@@ -19,7 +19,7 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import db_errors
-from cell0_rebuild.move import copies
+from cell0_rebuild.move import buried_copy
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -164,7 +164,7 @@ def keep_changes(
     except exception.BuildRequestNotFound:
         last = attempt.instance
     instance = objects.Instance.get_by_uuid(
-        cctxt, attempt.uuid, expected_attrs=copies.LOADED)
+        cctxt, attempt.uuid, expected_attrs=buried_copy.LOADED)
     seen = attempt.last_state or state(last)
     with saved(cctxt, instance):
         if attempt.record.accepted:
@@ -189,7 +189,7 @@ def keep_late(
         return
     with contextlib.suppress(exception.InstanceNotFound):
         instance = objects.Instance.get_by_uuid(
-            cctxt, instance_uuid, expected_attrs=copies.LOADED)
+            cctxt, instance_uuid, expected_attrs=buried_copy.LOADED)
         with saved(cctxt, instance):
             update(instance, changed)
 

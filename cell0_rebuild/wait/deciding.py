@@ -13,8 +13,8 @@ from nova import exception
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import standing
 from cell0_rebuild.move import cells
+from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
 from cell0_rebuild.wait import decisions

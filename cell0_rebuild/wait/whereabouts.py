@@ -11,8 +11,8 @@ from nova.compute import vm_states
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import standing
 from cell0_rebuild.move import cells
+from cell0_rebuild.move import standing
 
 
 class State(enum.Enum):

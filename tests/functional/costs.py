@@ -104,7 +104,7 @@ class Scenario(base.FunctionalTestCase):
 
     def start_service(self, name, *args, **kwargs):
         """Extend to know what a conductor does after it has answered."""
-        self.stub_out('cell0_rebuild.conductor.server._executor',
+        self.stub_out('cell0_rebuild.conductor.rpc_server._executor',
                       lambda size: self.builds)
         return super().start_service(name, *args, **kwargs)
 

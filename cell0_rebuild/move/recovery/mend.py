@@ -33,9 +33,9 @@ from cell0_rebuild.move import allocations
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
-from cell0_rebuild.move import copies
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
@@ -256,7 +256,7 @@ def _attempt(
         row_id, where = trace.row.id, trace.cell
     else:
         where = cells.cell0(context)
-    there = copies.read(cells.targeted(context, where), found.uuid)
+    there = buried_copy.read(cells.targeted(context, where), found.uuid)
     record = _retained_record(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
     record.accepted = record.accepted and bool(found.traces)

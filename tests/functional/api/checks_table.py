@@ -9,7 +9,7 @@ import typing
 
 from tests.functional import listed
 
-_AROUND = 'test_surroundings.'
+_AROUND = 'test_create_checks.'
 _NETWORKS = 'test_networks.NetworksTest.test_'
 _IMAGE = 'test_parameters_image.RefusedAsStockTest.test_'
 _VOLUMES = 'test_volumes_refusals.VanishedTest.test_'

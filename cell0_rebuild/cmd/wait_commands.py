@@ -11,7 +11,7 @@ import typing as ty
 from oslo_config import cfg
 
 from cell0_rebuild.cmd import arguments
-from cell0_rebuild.cmd import listing
+from cell0_rebuild.cmd import wait_list
 
 DONE, REFUSED = 0, 1
 
@@ -26,7 +26,7 @@ def add_parser(subparsers: ty.Any) -> None:
         'wait',
         help='Show servers that wait for a host, and decide about them.')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
-    listing.add_parser(commands)
+    wait_list.add_parser(commands)
     command = _add(
         commands, 'set', _set, 'Set the priority of a server that waits.')
     arguments.add_server(command)

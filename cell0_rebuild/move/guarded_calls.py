@@ -14,9 +14,9 @@ import contextlib
 import typing as ty
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import standing
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import fence
+from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
