@@ -11,10 +11,12 @@ import typing as ty
 
 from oslo_utils import timeutils
 
+from cell0_rebuild.move import cells
 from cell0_rebuild.wait import census
 from cell0_rebuild.wait import idle
 from cell0_rebuild.wait import likeness
 from cell0_rebuild.wait import limit
+from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import probes
@@ -28,6 +30,11 @@ from cell0_rebuild.wait import wish_options
 _ROOM = reasons.Reason(
     reasons.Code.ORDER,
     'Placement has room. The server is tried when it is its turn.')
+
+
+_REFUSALS = {code.value for code in (
+    reasons.Code.SCHEDULER, reasons.Code.QUOTA, reasons.Code.BROKEN_HOSTS,
+    reasons.Code.BLOCKED)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,9 +78,12 @@ def rows(
             _ordered(context, section, waiting), now)
         if project_id in (None, server.project_id)]
     asked = _Asked(context)
+    cctxt = cells.targeted(context, cells.cell0(context))
     for first in range(0, len(numbered), likeness.PAGE):
         page = numbered[first:first + likeness.PAGE]
-        alike = likeness.find(context, [server.uuid for _, server in page])
+        uuids = [server.uuid for _, server in page]
+        alike = likeness.find(context, uuids)
+        told = notices.messages(cctxt, uuids)
         for position, server in page:
             try:
                 query = asked.query(server.uuid, alike[server.uuid])
@@ -83,9 +93,22 @@ def rows(
             until = idle.next_try(server, section)
             yield Row(
                 position, server, _shape(query.text),
-                idle.reason(server, section, now) or asked.reason(query),
+                idle.reason(server, section, now) or _with_told(
+                    asked.reason(query), told.get(server.uuid, '')),
                 found.held_for.get(server.uuid),
                 until if until is not None and until > now else None)
+
+
+def _with_told(reason: reasons.Reason, message: str) -> reasons.Reason:
+    """Return why a server waits that there is room for.
+
+    :param message: what the service has told its owner. Only the service
+        knows who refuses the rebuild.
+    """
+    code, _, text = message.partition(': ')
+    if reason.code is reasons.Code.ORDER and code in _REFUSALS:
+        return reasons.Reason(reasons.Code(code), text)
+    return reason
 
 
 def _shape(query: str) -> str:

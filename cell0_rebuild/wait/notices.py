@@ -70,8 +70,9 @@ class Notices:
         unknown = [uuid for uuid in uuids if uuid not in self._told]
         self._told.update(dict.fromkeys(unknown))
         for first in range(0, len(unknown), _PAGE):
-            self._told.update(_read(
-                self._context, unknown[first:first + _PAGE]))
+            self._told.update({
+                uuid: message.partition(':')[0] for uuid, message in messages(
+                    self._context, unknown[first:first + _PAGE]).items()})
 
     def _write(self, uuid: str, reason: reasons.Reason) -> bool:
         message = f'{reason.code.value}: {reason}'
@@ -84,15 +85,17 @@ class Notices:
 
 
 @main_db_api.pick_context_manager_reader
-def _read(
+def messages(
     context: ty.Any, uuids: collections.abc.Collection[str]
 ) -> dict[str, str]:
-    """Return the codes that were told, by the UUID of the server."""
+    """Return what was told, by the UUID of the server.
+
+    :param context: an administrator's, targeted at cell0.
+    """
     action = models.InstanceAction
-    return {uuid: (message or '').partition(':')[0]
-            for uuid, message in context.session.query(
-                action.instance_uuid, action.message).filter(
-                action.action == ACTION, action.instance_uuid.in_(uuids))}
+    return {uuid: message or '' for uuid, message in context.session.query(
+        action.instance_uuid, action.message).filter(
+        action.action == ACTION, action.instance_uuid.in_(uuids))}
 
 
 @db_errors.retried

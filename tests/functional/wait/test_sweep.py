@@ -3,6 +3,7 @@
 """A sweep rebuilds who has room and its turn, and disturbs nobody else."""
 
 import datetime
+import json
 
 import ddt
 import fixtures
@@ -106,6 +107,21 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual([server['id']], self.asked())
         self.assertEqual('blocked', self.codes(swept)[damaged['id']])
         self.assertIn('is damaged', swept.problems[decided['id']])
+
+    def test_the_list_says_who_refuses_the_rebuild(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.keystone.answers.append(
+            keystone.refusal(403, 'Quota exceeded for cores.'))
+        self.sweeper.sweep()
+        [found] = json.loads(commands.run('list', '--format', 'json')[1])
+        self.assertEqual(
+            (server['id'], 'quota', 'Quota exceeded for cores.'),
+            (found['server'], found['reason'], found['text']))
+        self.fill()
+        [found] = json.loads(commands.run('list', '--format', 'json')[1])
+        self.assertEqual('capacity', found['reason'])
 
     def test_a_pause_leaves_all_alone(self):
         self.fill()
