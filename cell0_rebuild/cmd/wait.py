@@ -103,7 +103,7 @@ def _serve() -> int:
     waiting = service.WaitingService(making.sweeper)
     try:
         waiting.check_backend()
-        waiting.serve_metrics()
+        waiting.check_metrics()
     except rebuilds.WrongOptions as error:
         print(error, file=sys.stderr)
         return WRONG_OPTION

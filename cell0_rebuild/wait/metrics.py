@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import collections
+import socket
 
 import prometheus_client as prometheus
 
@@ -16,6 +17,16 @@ _PREFIX = 'cell0_rebuild_wait'
 # Seconds: from what a user does not notice to the longest default time.
 _WAITS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600,
           3 * 24 * 3600, 7 * 24 * 3600)
+
+
+def check(address: option_types.Address) -> None:
+    """Check that Prometheus can be answered at an address.
+
+    :raises OSError: if it cannot be used.
+    """
+    family = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM)[0][0]
+    socket.create_server(address, family=family).close()
 
 
 class Metrics:

@@ -67,10 +67,10 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             raise rebuilds.WrongOptions(
                 f'[{section}] backend_url: {error}') from error
 
-    def serve_metrics(self) -> None:
-        """Answer Prometheus from now on, if the options say so.
+    def check_metrics(self) -> None:
+        """Check that Prometheus can be answered, if the options say so.
 
-        :raises WrongOptions: if that cannot be.
+        :raises WrongOptions: if it cannot.
         """
         section = options.GROUP.name
         address = cfg.CONF[section].metrics
@@ -79,16 +79,20 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         try:
             # Its library need not be there where nobody asks for metrics.
             from cell0_rebuild.wait import metrics
-            serving = metrics.Metrics()
-            serving.serve(address)
+            metrics.check(address)
         except (ImportError, OSError) as error:
             raise rebuilds.WrongOptions(
                 f'[{section}] metrics cannot be served: {error}') from error
-        self._metrics = serving
+        self._metrics = metrics.Metrics()
 
     def start(self) -> None:
-        """Begin."""
+        """Begin, in the process that sweeps.
+
+        oslo.service may have forked it.
+        """
         self._stopped.clear()
+        if self._metrics is not None:
+            self._serve(self._metrics)
         self._thread = threading.Thread(target=self._run, name='sweeps')
         self._thread.start()
 
@@ -111,6 +115,12 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         A sweep reads them each time, and what was learned stays.
         """
         self._said.clear()
+
+    def _serve(self, figures: metrics.Metrics) -> None:
+        try:
+            figures.serve(cfg.CONF[options.GROUP.name].metrics)
+        except OSError as error:
+            LOG.warning('Metrics cannot be served: %s', error)
 
     def _run(self) -> None:
         LOG.info('Waiting for capacity in the name of servers in cell0.')

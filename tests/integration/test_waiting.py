@@ -2,7 +2,10 @@
 
 """Servers that wait come back by themselves, on real processes."""
 
+import re
 import signal
+
+import requests
 
 from tests.integration import base
 from tests.integration import identity
@@ -38,13 +41,16 @@ class WaitingTest(base.CloudTestCase):
         self.do.wait_for(status, server)
         return server
 
-    def service(self, *arguments):
-        """Start the waiting service."""
-        return self.cloud.start_command('wait', *arguments, changes=[
+    def service(self, **options):
+        """Start the waiting service.
+
+        :param options: of its section, beside Keystone's.
+        """
+        return self.cloud.start_command('wait', changes=[
             {'cell0_rebuild_wait': {
                 'auth_type': 'password', 'username': 'waiting',
                 'password': 'secret', 'user_domain_name': 'Default',
-                'auth_url': f'{self.keystone.url}/v3'}}])
+                'auth_url': f'{self.keystone.url}/v3', **options}}])
 
     def first(self, servers):
         """Return the one that was created first; Nova has whole seconds."""
@@ -82,3 +88,19 @@ class WaitingTest(base.CloudTestCase):
         for process in services:
             process.signal(signal.SIGTERM)
             process.finish()
+
+    def test_prometheus_reads_of_sweeps(self):
+        [port] = processes.free_ports(1)
+        process = self.service(metrics=f'127.0.0.1:{port}')
+        processes.poll(lambda: processes.listens(port), 'that it listened')
+
+        def sweeps():
+            [count] = re.findall(
+                r'(?m)^cell0_rebuild_wait_sweep_seconds_count (.*)$',
+                requests.get(f'http://127.0.0.1:{port}/metrics',
+                             timeout=10).text)
+            return float(count)
+
+        processes.poll(sweeps, 'that a sweep was counted')
+        process.signal(signal.SIGTERM)
+        process.finish()

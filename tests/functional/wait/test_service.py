@@ -111,7 +111,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.fill()
         for _ in range(2):
             self.wait_for_room()
-        self.service.serve_metrics()
+        self.service.check_metrics()
         self.service.start()
         url = f'http://127.0.0.1:{port}/metrics'
         self._wait_for_assert(lambda: self.assertIn(
@@ -126,14 +126,21 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             'cell0_rebuild_wait_requests_total{answer="accepted"} 1.0', text)
         self.assertIn('cell0_rebuild_wait_placed_seconds_count 1.0', text)
 
+    def test_a_port_that_was_taken_meanwhile_ends_nothing(self):
+        port = self.free_port()
+        self.flags(metrics=f'127.0.0.1:{port}', group=keystone.GROUP)
+        self.service.check_metrics()
+        with socket.create_server(('127.0.0.1', port)):
+            self.service.start()
+        self.assertEqual(1, self.said('Metrics cannot be served: '))
+        self.wait_until_said('Waiting for capacity')
+
     def test_metrics_that_cannot_be_served_are_a_wrong_option(self):
-        with socket.socket() as listening:
-            listening.bind(('127.0.0.1', 0))
-            listening.listen()
+        with socket.create_server(('127.0.0.1', 0)) as listening:
             port = listening.getsockname()[1]
             self.flags(metrics=f'127.0.0.1:{port}', group=keystone.GROUP)
             error = self.assertRaises(
-                rebuilds.WrongOptions, self.service.serve_metrics)
+                rebuilds.WrongOptions, self.service.check_metrics)
         self.assertIn('[cell0_rebuild_wait] metrics', str(error))
 
     def test_a_backend_that_tooz_does_not_know_is_a_wrong_option(self):
