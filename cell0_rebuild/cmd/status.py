@@ -126,13 +126,13 @@ class Checks(upgradecheck.UpgradeCommands):
         """Count the servers whose waiting is ended before a removal."""
         from nova import context
 
-        from cell0_rebuild.wait import deciding
+        from cell0_rebuild.wait import operator_actions
         from cell0_rebuild.wait import options
         from cell0_rebuild.wait import wish_options
         options.register(cfg.CONF)
         if problems := options.problems(cfg.CONF):
             return _failure('; '.join(problems))
-        shown = [server.is_shown for server in deciding.all_waiting(
+        shown = [server.is_shown for server in operator_actions.all_waiting(
             context.get_admin_context(), wish_options.site(cfg.CONF))]
         if not shown:
             return _success()

@@ -97,10 +97,10 @@ def _configure(argv: list[str]) -> list[str]:
 def _serve() -> int:
     from oslo_service import service as launcher
 
-    from cell0_rebuild.wait import making
+    from cell0_rebuild.wait import factory
     from cell0_rebuild.wait import rebuilds
     from cell0_rebuild.wait import service
-    waiting = service.WaitingService(making.sweeper)
+    waiting = service.WaitingService(factory.sweeper)
     try:
         waiting.check_backend()
         waiting.check_metrics()
@@ -114,13 +114,13 @@ def _serve() -> int:
 
 def _once(dry_run: bool) -> int:
     from cell0_rebuild import exceptions
-    from cell0_rebuild.wait import making
+    from cell0_rebuild.wait import factory
     from cell0_rebuild.wait import outages
     from cell0_rebuild.wait import service
     from cell0_rebuild.wait import sweep
     swept = sweep.Swept()
     try:
-        making.sweeper(dry_run).sweep(swept)
+        factory.sweeper(dry_run).sweep(swept)
     except (exceptions.NoApi, *outages.ALL) as error:
         print(f'This does not answer: {exceptions.text(error)}',
               file=sys.stderr)

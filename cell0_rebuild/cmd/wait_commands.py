@@ -82,21 +82,21 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _decide(server: str, done: str, **entries: ty.Any) -> int:
-    from cell0_rebuild.wait import deciding
-    return _told(deciding.decide, server, done, **entries)
+    from cell0_rebuild.wait import operator_actions
+    return _told(operator_actions.decide, server, done, **entries)
 
 
 def _end(options: argparse.Namespace) -> int:
     from nova import context as nova_context
 
-    from cell0_rebuild.wait import deciding
+    from cell0_rebuild.wait import operator_actions
     from cell0_rebuild.wait import wish_options
     servers: ty.Iterable[str] = [options.server]
     if options.all:
         wish_options.register(cfg.CONF)
-        servers = (server.uuid for server in deciding.all_waiting(
+        servers = (server.uuid for server in operator_actions.all_waiting(
             nova_context.get_admin_context(), wish_options.site(cfg.CONF)))
-    return max((_told(deciding.end, server, 'waits no longer')
+    return max((_told(operator_actions.end, server, 'waits no longer')
                 for server in servers), default=DONE)
 
 
@@ -106,10 +106,10 @@ def _told(
     """Do something, say that it is done or why not; return the exit code."""
     from nova import context as nova_context
 
-    from cell0_rebuild.wait import deciding
+    from cell0_rebuild.wait import operator_actions
     try:
         act(nova_context.get_admin_context(), server, **entries)
-    except deciding.Refused as error:
+    except operator_actions.Refused as error:
         print(error, file=sys.stderr)
         return REFUSED
     print(f'Server {server} {done}.')

@@ -2,5 +2,6 @@
 
 """Servers that are buried in cell0 and wait for a host.
 
-nova-api and nova-conductor never import it.
+nova-api imports nothing of it, nova-conductor only what tells who asked to
+wait.
 """

@@ -13,20 +13,20 @@ import datetime
 import time
 import typing as ty
 
+from cell0_rebuild.wait import backoff
 from cell0_rebuild.wait import broken_hosts
-from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import rests
-from cell0_rebuild.wait import waiting as records
-from cell0_rebuild.wait import whereabouts
+from cell0_rebuild.wait import rebuild_state
+from cell0_rebuild.wait import shape_cache
+from cell0_rebuild.wait import waiting_server as records
 
 _OTHERS_FIRST = reasons.Reason(
     reasons.Code.ORDER,
     'There is room. The server is tried when those that are being built are '
     'ACTIVE.')
 
-_State = whereabouts.State
+_State = rebuild_state.State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Sent:
     """
 
     server: records.Waiting
-    shape: known_shapes.Shape
+    shape: shape_cache.Shape
     at: datetime.datetime
 
 
@@ -52,7 +52,7 @@ class Admission:
         self._start = pacing.SlowStart()
         self._minute = pacing.PerMinute(clock)
         self._hosts = broken_hosts.BrokenHosts()
-        self._rests = rests.Rests()
+        self._backoff = backoff.Backoff()
         # Whose builds were the last to fail, since one has landed.
         self._failing: set[str] = set()
 
@@ -77,13 +77,13 @@ class Admission:
             servers, key=lambda server: server.project_id in self._failing)
 
     def rest(
-        self, shape: known_shapes.Shape, now: datetime.datetime
+        self, shape: shape_cache.Shape, now: datetime.datetime
     ) -> reasons.Reason | None:
         """Return why a shape rests; None if it does not."""
-        return self._rests.reason(str(shape), now)
+        return self._backoff.reason(str(shape), now)
 
     def why_not(
-        self, shape: known_shapes.Shape, hosts: int, section: ty.Any,
+        self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
         now: datetime.datetime, others: int = 0,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
@@ -110,7 +110,7 @@ class Admission:
         return None
 
     def sent(
-        self, server: records.Waiting, shape: known_shapes.Shape,
+        self, server: records.Waiting, shape: shape_cache.Shape,
         now: datetime.datetime,
     ) -> None:
         """Note that the rebuild of a server was accepted."""
@@ -121,7 +121,7 @@ class Admission:
         return self.on_their_way.pop(uuid)
 
     def settled(
-        self, uuid: str, state: whereabouts.State, section: ty.Any,
+        self, uuid: str, state: rebuild_state.State, section: ty.Any,
         now: datetime.datetime,
     ) -> Sent:
         """Note what became of a server, and return it.
@@ -131,18 +131,18 @@ class Admission:
         sent = self.lost(uuid)
         if state is _State.LANDED:
             self._start.landed(sent.shape, section.at_once)
-            self._rests.end(str(sent.shape))
+            self._backoff.end(str(sent.shape))
         elif state in (_State.FAILED_ON_HOST, _State.BURIED):
             self._start.refused(sent.shape)
         if state is _State.BURIED:
             # Others of the shape would be refused likewise.
-            self._rests.begin(
+            self._backoff.begin(
                 str(sent.shape), reasons.Reason(reasons.Code.SCHEDULER), now,
                 section.backoff, section.backoff_max)
         return sent
 
     def built(
-        self, state: whereabouts.State, at: datetime.datetime,
+        self, state: rebuild_state.State, at: datetime.datetime,
         project_id: str = '',
     ) -> None:
         """Note how a build on a host has ended, whoever has sent it.
@@ -157,7 +157,7 @@ class Admission:
             self._failing.add(project_id)
 
     def keep(
-        self, shapes: collections.abc.Container[known_shapes.Shape]
+        self, shapes: collections.abc.Container[shape_cache.Shape]
     ) -> None:
         """Forget how fast servers of other shapes may be sent."""
         self._start.keep(shapes)

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from cell0_rebuild.move import cells
 from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import whereabouts
+from cell0_rebuild.wait import rebuild_state
 
 # Of a build on a host. The rebuild of a server that has a host has another.
 _EVENT = 'compute__do_build_and_run_instance'
@@ -36,7 +36,7 @@ class Build:
 
     uuid: str
     project_id: str
-    state: whereabouts.State
+    state: rebuild_state.State
     at: datetime.datetime
 
 
@@ -81,5 +81,5 @@ def _in_cell(context: ty.Any, begin: datetime.datetime) -> list[Build]:
         event.event == _EVENT, event.start_time >= begin,
     ).group_by(instance.uuid, instance.project_id, instance.launched_at,
                instance.vm_state)
-    return [Build(row.uuid, row.project_id, whereabouts.in_cell(row), row.at)
+    return [Build(row.uuid, row.project_id, rebuild_state.in_cell(row), row.at)
             for row in rows]

@@ -27,7 +27,7 @@ from cell0_rebuild import db_text
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import wishes
 
 PAGE = 500
@@ -158,7 +158,7 @@ def _specs(
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
     rows = context.session.query(
         mapping.instance_uuid, lookup.has_retained(spec.spec),
-        _if_in(f'"{decisions.ENTRY}"', spec.spec),
+        _if_in(f'"{operator_decisions.ENTRY}"', spec.spec),
     ).outerjoin(
         spec, spec.instance_uuid == mapping.instance_uuid,
     ).filter(

@@ -12,18 +12,18 @@ import typing as ty
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import cells
-from cell0_rebuild.wait import census
-from cell0_rebuild.wait import idle
-from cell0_rebuild.wait import likeness
-from cell0_rebuild.wait import limit
+from cell0_rebuild.wait import eligibility
+from cell0_rebuild.wait import hold_reasons
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import project_limit
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shares
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import spec_key
+from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import why
 from cell0_rebuild.wait import wish_options
 
@@ -69,9 +69,9 @@ def rows(
     :raises NoPlacement: if it does not answer.
     """
     section = conf[options.GROUP.name]
-    found = census.take(context, wish_options.site(conf))
+    found = eligibility.take(context, wish_options.site(conf))
     now = timeutils.utcnow()
-    waiting = limit.within(
+    waiting = project_limit.within(
         found.waiting, section.max_waiting_per_project, now)
     numbered = [
         (position, server) for position, server in _numbered(
@@ -79,10 +79,10 @@ def rows(
         if project_id in (None, server.project_id)]
     asked = _Asked(context)
     cctxt = cells.targeted(context, cells.cell0(context))
-    for first in range(0, len(numbered), likeness.PAGE):
-        page = numbered[first:first + likeness.PAGE]
+    for first in range(0, len(numbered), spec_key.PAGE):
+        page = numbered[first:first + spec_key.PAGE]
         uuids = [server.uuid for _, server in page]
-        alike = likeness.find(context, uuids)
+        alike = spec_key.find(context, uuids)
         told = notices.messages(cctxt, uuids)
         for position, server in page:
             try:
@@ -90,10 +90,10 @@ def rows(
             except (why.NotBuried, KeyError):
                 # It has gone on meanwhile.
                 continue
-            until = idle.next_try(server, section)
+            until = hold_reasons.next_try(server, section)
             yield Row(
                 position, server, _shape(query.text),
-                idle.reason(server, section, now) or _with_told(
+                hold_reasons.reason(server, section, now) or _with_told(
                     asked.reason(query), told.get(server.uuid, '')),
                 found.held_for.get(server.uuid),
                 until if until is not None and until > now else None)

@@ -14,7 +14,7 @@ import collections.abc
 import datetime
 import typing as ty
 
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import waiting_server as records
 
 # Who has waited a week longer has made up for a whole quota in use: chosen
 # from the simulation of "make simulate".

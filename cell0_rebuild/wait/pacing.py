@@ -13,7 +13,7 @@ import datetime
 import hashlib
 import time
 
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import waiting_server as records
 
 # Seconds between two sweeps.
 _SHORTEST, _LONGEST = 2.0, 60.0

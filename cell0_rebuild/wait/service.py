@@ -19,8 +19,8 @@ from oslo_service import service
 import tenacity
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import leader
-from cell0_rebuild.wait import making
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import rebuilds
@@ -145,7 +145,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         """Sweep once, if it is for this service; return how long to rest."""
         if not lead.leads():
             return _STANDBY
-        making.check()
+        factory.check()
         sweeper = self._sweeper
         if sweeper is None:
             sweeper = self._sweeper = self._make()

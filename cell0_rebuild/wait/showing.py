@@ -24,7 +24,7 @@ from oslo_config import cfg
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import options
 
 # What the owner reads in place of why no host was found at first.
@@ -93,7 +93,7 @@ def _is_ended(context: ty.Any, uuid: str) -> bool:
     blob = context.session.query(api_models.RequestSpec.spec).filter_by(
         instance_uuid=uuid).scalar()
     try:
-        return blob is None or decisions.read(
+        return blob is None or operator_decisions.read(
             our_objects.section(blob)).ended
     except (exceptions.Unreadable, ValueError, AttributeError):
         return True  # nobody can tell

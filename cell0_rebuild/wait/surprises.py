@@ -12,7 +12,7 @@ import collections.abc
 import typing as ty
 
 from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import whereabouts
+from cell0_rebuild.wait import rebuild_state
 
 
 class WithoutYes:
@@ -39,12 +39,12 @@ class WithoutYes:
             if uuid in waiting:
                 continue
             try:
-                state = whereabouts.of(self._context, uuid)
+                state = rebuild_state.of(self._context, uuid)
             except outages.DATABASES:
                 continue
-            if state is not whereabouts.State.ON_ITS_WAY:
+            if state is not rebuild_state.State.ON_ITS_WAY:
                 self._refused.discard(uuid)
-            count += state is whereabouts.State.LANDED
+            count += state is rebuild_state.State.LANDED
         return count
 
     def refused(self, uuids: collections.abc.Iterable[str]) -> None:

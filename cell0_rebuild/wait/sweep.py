@@ -18,22 +18,22 @@ import typing as ty
 from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import census
-from cell0_rebuild.wait import idle
+from cell0_rebuild.wait import backoff
+from cell0_rebuild.wait import eligibility
+from cell0_rebuild.wait import hold_reasons
 from cell0_rebuild.wait import images
-from cell0_rebuild.wait import known_shapes
-from cell0_rebuild.wait import limit
-from cell0_rebuild.wait import looks
+from cell0_rebuild.wait import in_flight
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import placement_checks
+from cell0_rebuild.wait import project_limit
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
-from cell0_rebuild.wait import rests
+from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import surprises
-from cell0_rebuild.wait import traffic
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import wish_options
 
 _Outcome = rebuilds.Outcome
@@ -95,7 +95,7 @@ class Swept:
         default_factory=dict)
     answers: dict[str, rebuilds.Answer] = dataclasses.field(
         default_factory=dict)
-    ended: dict[str, traffic.Ended] = dataclasses.field(
+    ended: dict[str, in_flight.Ended] = dataclasses.field(
         default_factory=dict)
     problems: dict[str, str] = dataclasses.field(default_factory=dict)
     without_role: set[str] = dataclasses.field(default_factory=set)
@@ -119,10 +119,10 @@ class Sweeper:
         self._context, self._conf = context, conf
         self._asking, self._telling = asking, telling
         self._shows, self._clock = shows, clock
-        self._shapes = known_shapes.KnownShapes(context)
-        self._looks = looks.Looks(context)
-        self._rests = rests.Rests()
-        self._traffic = traffic.Traffic(context)
+        self._shapes = shape_cache.ShapeCache(context)
+        self._checks = placement_checks.PlacementChecks(context)
+        self._backoff = backoff.Backoff()
+        self._in_flight = in_flight.InFlight(context)
         self._failures = outages.Failures()
         self._without_yes = surprises.WithoutYes(context)
         self._expired = surprises.Expired()
@@ -137,10 +137,10 @@ class Sweeper:
         """
         now, swept = self._clock(), swept or Swept()
         section = self._conf[options.GROUP.name]
-        swept.ended = self._traffic.settle(section, now)
-        found = census.take(self._context, wish_options.site(self._conf))
+        swept.ended = self._in_flight.settle(section, now)
+        found = eligibility.take(self._context, wish_options.site(self._conf))
         swept.problems = found.problems
-        waiting = {server.uuid: server for server in limit.within(
+        waiting = {server.uuid: server for server in project_limit.within(
             found.waiting, section.max_waiting_per_project, now)}
         swept.oldest_seconds = max((
             (now - server.created_at).total_seconds()
@@ -153,7 +153,7 @@ class Sweeper:
             {server.uuid for server in waiting.values()
              if server.deadline <= now}, self._was_told_of_its_end)
         self._shapes.keep(waiting)
-        self._looks.begin()
+        self._checks.begin()
         ready = []
         for server in waiting.values():
             reason = self._why_not_now(server, section, now)
@@ -161,14 +161,14 @@ class Sweeper:
                 swept.reasons[server.uuid] = reason
                 if reason is _USUAL[_Outcome.NO_ROLE]:
                     swept.without_role.add(server.project_id)
-            elif not self._traffic.has(server.uuid):
+            elif not self._in_flight.has(server.uuid):
                 ready.append(server)
         try:
             self._send(ready, section, now, swept)
         finally:
             self._telling.tell(swept.reasons)
-            swept.probes = self._looks.count
-            swept.probe_seconds = self._looks.seconds
+            swept.probes = self._checks.count
+            swept.probe_seconds = self._checks.seconds
         return swept
 
     def _was_told_of_its_end(self, uuid: str) -> bool:
@@ -179,21 +179,21 @@ class Sweeper:
         now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return what keeps a server waiting even if there is room."""
-        return (idle.reason(server, section, now)
-                or self._rests.reason(server.project_id, now)
-                or self._rests.reason(server.uuid, now))
+        return (hold_reasons.reason(server, section, now)
+                or self._backoff.reason(server.project_id, now)
+                or self._backoff.reason(server.uuid, now))
 
     def _send(
         self, ready: list[records.Waiting], section: ty.Any,
         now: datetime.datetime, swept: Swept,
     ) -> None:
         by_shape = self._by_shape(ready, now, swept)
-        self._traffic.keep(by_shape)
+        self._in_flight.keep(by_shape)
         swept.shapes = len(by_shape)
         fitting = []
         for shape, servers in by_shape.items():
             uuids = [server.uuid for server in servers]
-            if self._looks.room(shape):
+            if self._checks.room(shape):
                 fitting += servers
                 self._without_yes.forget(uuids)
             else:
@@ -206,7 +206,7 @@ class Sweeper:
                 self._context, {server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
-        for server in self._traffic.ordered(ordered, now):
+        for server in self._in_flight.ordered(ordered, now):
             reason = self._try(
                 server, shape_of[server.uuid], section, now, swept)
             if reason is not None:
@@ -215,32 +215,32 @@ class Sweeper:
     def _by_shape(
         self, ready: list[records.Waiting], now: datetime.datetime,
         swept: Swept,
-    ) -> dict[known_shapes.Shape, list[records.Waiting]]:
+    ) -> dict[shape_cache.Shape, list[records.Waiting]]:
         """Return the servers of each shape, as far as it is known in time."""
         found = collections.defaultdict(list)
         known = self._shapes.of([server.uuid for server in sorted(
             ready, key=lambda server: -server.priority)], now)
         for server in ready:
             shape = known.get(server.uuid)
-            if isinstance(shape, known_shapes.Shape):
+            if isinstance(shape, shape_cache.Shape):
                 found[shape].append(server)
             elif shape is not None:
                 swept.reasons[server.uuid] = shape
         return found
 
     def _short(
-        self, shape: known_shapes.Shape, servers: list[records.Waiting],
+        self, shape: shape_cache.Shape, servers: list[records.Waiting],
         now: datetime.datetime,
     ) -> dict[str, reasons.Reason]:
         code = reasons.Code.CAPACITY
         reason = reasons.Reason(code)
         if any(self._telling.told(server.uuid) != code.value
                for server in servers):
-            reason = self._looks.shortage(shape, now)
+            reason = self._checks.shortage(shape, now)
         return {server.uuid: reason for server in servers}
 
     def _try(
-        self, server: records.Waiting, shape: known_shapes.Shape,
+        self, server: records.Waiting, shape: shape_cache.Shape,
         section: ty.Any, now: datetime.datetime, swept: Swept,
     ) -> reasons.Reason | None:
         """Ask for the rebuild of a server, if it is its turn.
@@ -248,16 +248,16 @@ class Sweeper:
         :returns: why it still waits; None if it does not.
         :raises NoApi: if nova-api or Keystone does not answer.
         """
-        reason = (self._rests.reason(server.project_id, now)
-                  or self._traffic.why_not(
-                      shape, self._looks.room(shape).hosts, section, now))
+        reason = (self._backoff.reason(server.project_id, now)
+                  or self._in_flight.why_not(
+                      shape, self._checks.room(shape).hosts, section, now))
         if reason is not None:
             return reason
         try:
             image_id = images.to_name(self._context, server.uuid)
         except images.Unknown as error:
             reason = reasons.Reason(reasons.Code.BLOCKED, str(error))
-            self._rests.begin(server.uuid, reason, now, section.backoff,
+            self._backoff.begin(server.uuid, reason, now, section.backoff,
                               section.backoff_max)
             return reason
         answer = self._asking.ask(
@@ -268,15 +268,15 @@ class Sweeper:
         return self._hear(server, shape, answer, section, now)
 
     def _hear(
-        self, server: records.Waiting, shape: known_shapes.Shape,
+        self, server: records.Waiting, shape: shape_cache.Shape,
         answer: rebuilds.Answer, section: ty.Any, now: datetime.datetime,
     ) -> reasons.Reason | None:
         if answer.outcome in (_Outcome.AWAY, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text)
         if answer.outcome is _Outcome.ACCEPTED:
-            self._traffic.sent(server, shape, now)
-            self._rests.end(server.uuid)
-            self._rests.end(server.project_id)
+            self._in_flight.sent(server, shape, now)
+            self._backoff.end(server.uuid)
+            self._backoff.end(server.project_id)
         reason = self._rest(server, answer, section, now)
         if self._failures.hear(answer.outcome is _Outcome.FAILED):
             raise exceptions.NoApi(answer.text)
@@ -296,7 +296,7 @@ class Sweeper:
         code, whole_project = refused
         reason = _USUAL.get(
             answer.outcome, reasons.Reason(code, answer.text))
-        self._rests.begin(
+        self._backoff.begin(
             server.project_id if whole_project else server.uuid, reason, now,
             section.backoff, section.backoff_max)
         return reason

@@ -13,13 +13,13 @@ import uuid
 from oslo_config import cfg
 
 from cell0_rebuild.wait import admission
-from cell0_rebuild.wait import idle
-from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import hold_reasons
+from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import waiting as records
-from cell0_rebuild.wait import whereabouts
+from cell0_rebuild.wait import waiting_server as records
+from cell0_rebuild.wait import rebuild_state
 from tools.simulation import workload
 from tools.simulation import world as worlds
 
@@ -31,7 +31,7 @@ _PROBE = 0.03
 # Assumed: seconds from a request to the claim, and from there to ACTIVE.
 _CLAIM, _BUILD = 0.5, 20.0
 
-_State = whereabouts.State
+_State = rebuild_state.State
 
 
 @dataclasses.dataclass
@@ -64,9 +64,9 @@ class Service:
         # The servers of each shape and project, the oldest first.
         self._queues: dict[workload.Flavor, _Queue] = {
             flavor: {} for flavor in workload.FLAVORS}
-        self._shapes = {flavor: known_shapes.Shape(str(flavor))
+        self._shapes = {flavor: shape_cache.Shape(str(flavor))
                         for flavor in workload.FLAVORS}
-        self._ended: dict[str, tuple[float, whereabouts.State]] = {}
+        self._ended: dict[str, tuple[float, rebuild_state.State]] = {}
 
     def begin(self, world: worlds.World) -> None:
         """Begin with nobody."""
@@ -106,7 +106,8 @@ class Service:
 
     def _is_ready(self, server: _Server, now: datetime.datetime) -> bool:
         return (server.record.uuid not in self._admission.on_their_way
-                and idle.reason(server.record, self._section, now) is None)
+                and hold_reasons.reason(
+                    server.record, self._section, now) is None)
 
     def _first(
         self, flavor: workload.Flavor, now: datetime.datetime

@@ -6,7 +6,7 @@ import datetime
 
 from nova import context as nova_context
 
-from cell0_rebuild.wait import census
+from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import wishes
 from tests.functional import base
 from tests.functional import databases
@@ -18,7 +18,7 @@ ASKED = {wishes.WAIT: '2h'}
 
 def taken(site=SITE, **kwargs):
     """Return who waits."""
-    return census.take(nova_context.get_admin_context(), site, **kwargs)
+    return eligibility.take(nova_context.get_admin_context(), site, **kwargs)
 
 
 class WaitingTestCase(base.FunctionalTestCase):

@@ -6,7 +6,7 @@ import datetime
 
 from oslo_utils import timeutils
 
-from cell0_rebuild.wait import making
+from cell0_rebuild.wait import factory
 from tests.functional import asking
 from tests.functional import base
 from tests.functional import databases
@@ -31,7 +31,7 @@ class SweepMixin(asking.AskingMixin):
 
     def a_sweeper(self):
         """Return what a service that has just started sweeps with."""
-        sweeper = making.sweeper()
+        sweeper = factory.sweeper()
         sweeper._clock = lambda: timeutils.utcnow() + self.later
         return sweeper
 

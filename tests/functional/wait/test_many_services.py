@@ -6,7 +6,7 @@ import collections
 
 import fixtures
 
-from cell0_rebuild.wait import making
+from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import service
 from tests.functional import base
 from tests.functional import databases
@@ -30,7 +30,7 @@ class ManyServicesTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.servers = self.in_order(
             [self.wait_for_room() for _ in range(6)])
         for _ in range(SERVICES):
-            one = service.WaitingService(making.sweeper)
+            one = service.WaitingService(factory.sweeper)
             self.addCleanup(one.stop)
             one.start()
 

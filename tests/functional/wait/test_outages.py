@@ -127,7 +127,7 @@ class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_it_is_no_longer_looked_at_after_an_hour(self):
         log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.wait.traffic'))
+            'cell0_rebuild.wait.in_flight'))
         self.later = datetime.timedelta(hours=2)
         self.flags(pause=True, group=keystone.GROUP)
         with databases.down('cell1'):

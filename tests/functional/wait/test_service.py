@@ -8,8 +8,8 @@ import fixtures
 from oslo_config import cfg
 import requests
 
+from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import leader
-from cell0_rebuild.wait import making
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import service
 from tests.functional import base
@@ -26,7 +26,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             'cell0_rebuild.wait.service._WAIT', lambda state: 0.05))
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
-        self.service = service.WaitingService(making.sweeper)
+        self.service = service.WaitingService(factory.sweeper)
         self.addCleanup(self.service.stop)
         self.log = self.useFixture(fixtures.FakeLogger(
             'cell0_rebuild.wait.service'))

@@ -7,7 +7,7 @@ import datetime
 from nova import context as nova_context
 from nova.db.main import models
 
-from cell0_rebuild.wait import deciding
+from cell0_rebuild.wait import operator_actions
 from cell0_rebuild.wait import showing
 from tests.functional import base
 from tests.functional import counting
@@ -89,7 +89,7 @@ class ShowingTest(showing_base.ShowingTestCase):
     def test_it_stays_error_if_its_waiting_is_ended_in_a_sweep(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.wait.showing.Showing.show',
-            before=lambda *args: deciding.end(
+            before=lambda *args: operator_actions.end(
                 nova_context.get_admin_context(), self.server['id'])))
         self.sweeper.sweep()
         self.assert_shown('ERROR')

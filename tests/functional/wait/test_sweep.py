@@ -9,7 +9,7 @@ import ddt
 import fixtures
 from nova.db.api import models as api_models
 
-from cell0_rebuild.wait import making
+from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import rebuilds
 from tests.functional import base
 from tests.functional import databases
@@ -240,7 +240,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         server = self.wait_for_room()
         self.make_room()
         before = databases.dump()
-        swept = making.sweeper(dry_run=True).sweep()
+        swept = factory.sweeper(dry_run=True).sweep()
         self.assertEqual([server['id']], list(swept.answers))
         self.assertEqual(
             [], databases.differences(before, databases.dump()))

@@ -7,7 +7,7 @@ import uuid
 
 from hypothesis import strategies as st
 
-from cell0_rebuild.wait import waiting
+from cell0_rebuild.wait import waiting_server
 
 NOON = datetime.datetime(2026, 3, 1, 12)
 HOUR = datetime.timedelta(hours=1)
@@ -22,7 +22,7 @@ def server(number=1, project='a', age=0, **values):
     :param age: how many hours before noon it was created.
     """
     created_at = NOON - age * HOUR
-    return waiting.Waiting(
+    return waiting_server.Waiting(
         str(uuid.UUID(int=number)), project, created_at,
         created_at + 24 * HOUR, True, **values)
 

@@ -6,16 +6,16 @@ import types
 import testtools
 
 from cell0_rebuild.wait import admission
-from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import whereabouts
+from cell0_rebuild.wait import rebuild_state
+from cell0_rebuild.wait import shape_cache
 from tests.unit.wait import samples
 
-SMALL, LARGE = known_shapes.Shape('small'), known_shapes.Shape('large')
+SMALL, LARGE = shape_cache.Shape('small'), shape_cache.Shape('large')
 MINUTE = datetime.timedelta(minutes=1)
-LANDED = whereabouts.State.LANDED
-BURIED = whereabouts.State.BURIED
-FAILED = whereabouts.State.FAILED_ON_HOST
+LANDED = rebuild_state.State.LANDED
+BURIED = rebuild_state.State.BURIED
+FAILED = rebuild_state.State.FAILED_ON_HOST
 
 
 class AdmissionTest(testtools.TestCase):
@@ -58,7 +58,7 @@ class AdmissionTest(testtools.TestCase):
     def test_at_most_two_go_while_none_has_landed(self):
         self.assertEqual((1, 1, 0), (
             len(self.send()), len(self.send(LARGE)),
-            len(self.send(known_shapes.Shape('huge')))))
+            len(self.send(shape_cache.Shape('huge')))))
 
     def test_no_more_go_at_a_time_than_hosts_have_room(self):
         for _ in range(3):
@@ -96,7 +96,7 @@ class AdmissionTest(testtools.TestCase):
         self.assertTrue(self.admission.stopped)
         self.assertIs(
             reasons.Code.BROKEN_HOSTS,
-            self.why_not(known_shapes.Shape('huge')).code)
+            self.why_not(shape_cache.Shape('huge')).code)
 
     def test_one_that_is_lost_tells_nothing(self):
         [uuid] = self.send()

@@ -7,9 +7,9 @@ import types
 
 import testtools
 
-from cell0_rebuild.wait import idle
+from cell0_rebuild.wait import hold_reasons
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import waiting_server as records
 
 NOW = datetime.datetime(2026, 11, 1, 12)
 HOUR = datetime.timedelta(hours=1)
@@ -20,7 +20,7 @@ def code(pause=False, **values):
     server = records.Waiting(**{
         'uuid': 'a', 'project_id': 'p', 'created_at': NOW - HOUR,
         'deadline': NOW + HOUR, 'asked': True, **values})
-    found = idle.reason(server, types.SimpleNamespace(
+    found = hold_reasons.reason(server, types.SimpleNamespace(
         pause=pause, backoff=HOUR, backoff_max=HOUR), NOW)
     return found and found.code
 

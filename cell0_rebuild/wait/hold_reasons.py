@@ -9,7 +9,7 @@ import typing as ty
 
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import waiting_server as records
 
 
 def reason(

@@ -5,12 +5,12 @@
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import operator_decisions
 
 
 def read(version='1.0', **entries):
     """Return what has been decided, as it is stored."""
-    return decisions.read({
+    return operator_decisions.read({
         'version': version, 'requested_networks': None, 'waiting': entries})
 
 
@@ -19,15 +19,17 @@ class DecisionTest(testtools.TestCase):
     def test_nothing_stored_is_nothing_decided(self):
         for section in (None, {'requested_networks': None}):
             self.assertEqual(
-                decisions.Decision(), decisions.read(section))
+                operator_decisions.Decision(),
+                operator_decisions.read(section))
 
     def test_what_is_missing_is_nothing_decided(self):
         self.assertEqual(
-            decisions.Decision(priority=-2), read(priority=-2))
+            operator_decisions.Decision(priority=-2), read(priority=-2))
 
     def test_entries_of_a_newer_minor_version_are_left_out(self):
         self.assertEqual(
-            decisions.Decision(held=True), read('1.7', held=True, colour=1))
+            operator_decisions.Decision(held=True),
+            read('1.7', held=True, colour=1))
 
     def test_a_newer_major_version_cannot_be_read(self):
         self.assertRaises(exceptions.Unreadable, read, '2.0', held=True)

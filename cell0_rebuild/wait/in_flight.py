@@ -12,11 +12,11 @@ from oslo_log import log as logging
 
 from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
-from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import waiting as records
-from cell0_rebuild.wait import whereabouts
+from cell0_rebuild.wait import rebuild_state
+from cell0_rebuild.wait import shape_cache
+from cell0_rebuild.wait import waiting_server as records
 
 LOG = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _LOST = datetime.timedelta(hours=1)
 # Of two builds that failed in a row, the first may have been so long ago.
 _HISTORY = datetime.timedelta(hours=2)
 
-_State = whereabouts.State
+_State = rebuild_state.State
 _BUILT = (_State.LANDED, _State.FAILED_ON_HOST)
 
 
@@ -37,11 +37,11 @@ class Ended:
     :param waited: from its creation on, if it has landed.
     """
 
-    state: whereabouts.State
+    state: rebuild_state.State
     waited: datetime.timedelta | None = None
 
 
-class Traffic:
+class InFlight:
     """Knows who is on its way.
 
     What others have sent, or an earlier process, is read from the cells.
@@ -83,10 +83,10 @@ class Traffic:
                 self._admission.lost(uuid)
         return ended
 
-    def _state(self, uuid: str) -> whereabouts.State:
+    def _state(self, uuid: str) -> rebuild_state.State:
         """Tell where a server is; one whose cell is away is on its way."""
         try:
-            return whereabouts.of(self._context, uuid)
+            return rebuild_state.of(self._context, uuid)
         except outages.DATABASES:
             return _State.ON_ITS_WAY
 
@@ -101,7 +101,7 @@ class Traffic:
         return self._admission.ordered(servers)
 
     def why_not(
-        self, shape: known_shapes.Shape, hosts: int, section: ty.Any,
+        self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
         now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
@@ -117,13 +117,13 @@ class Traffic:
             shape, hosts, section, now, self._others)
 
     def sent(
-        self, server: records.Waiting, shape: known_shapes.Shape,
+        self, server: records.Waiting, shape: shape_cache.Shape,
         now: datetime.datetime,
     ) -> None:
         """Note that the rebuild of a server was accepted."""
         self._admission.sent(server, shape, now)
 
-    def keep(self, shapes: ty.Container[known_shapes.Shape]) -> None:
+    def keep(self, shapes: ty.Container[shape_cache.Shape]) -> None:
         """Forget how fast servers of other shapes may be sent."""
         self._admission.keep(shapes)
 
@@ -144,7 +144,7 @@ class Traffic:
                        if at >= now - _HISTORY}
 
     def _note_build(
-        self, uuid: str, project_id: str, state: whereabouts.State,
+        self, uuid: str, project_id: str, state: rebuild_state.State,
         at: datetime.datetime,
     ) -> None:
         if uuid in self._noted or state not in _BUILT:

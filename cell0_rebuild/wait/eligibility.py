@@ -9,8 +9,8 @@ import typing as ty
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import buried
-from cell0_rebuild.wait import decisions
-from cell0_rebuild.wait import waiting
+from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait import waiting_server
 from cell0_rebuild.wait import wishes
 
 
@@ -25,7 +25,8 @@ class Census:
         means nothing, or why the server cannot wait.
     """
 
-    waiting: list[waiting.Waiting] = dataclasses.field(default_factory=list)
+    waiting: list[waiting_server.Waiting] = dataclasses.field(
+        default_factory=list)
     shown: set[str] = dataclasses.field(default_factory=set)
     held_for: dict[str, str] = dataclasses.field(default_factory=dict)
     problems: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -62,13 +63,13 @@ def _add(
             'cannot be rebuilt.')
         return
     try:
-        decision = decisions.read(server.section)
+        decision = operator_decisions.read(server.section)
     except exceptions.Unreadable as error:
         census.problems[server.uuid] = str(error)
         return
     if decision.ended:
         return
-    census.waiting.append(waiting.Waiting(
+    census.waiting.append(waiting_server.Waiting(
         uuid=server.uuid, project_id=server.project_id,
         created_at=server.created_at,
         deadline=server.created_at + wish.time, asked=wish.asked,

@@ -8,7 +8,7 @@ import collections
 import collections.abc
 import datetime
 
-from cell0_rebuild.wait import waiting as records
+from cell0_rebuild.wait import waiting_server as records
 
 
 def within(

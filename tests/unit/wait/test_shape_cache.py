@@ -5,7 +5,7 @@ import datetime
 import fixtures
 import testtools
 
-from cell0_rebuild.wait import known_shapes
+from cell0_rebuild.wait import shape_cache
 from tests.unit.wait import samples
 
 MANY = 1500
@@ -22,17 +22,17 @@ class KnownShapesTest(testtools.TestCase):
         self.found = []
         self.uuids = [f'{number:036}' for number in range(MANY)]
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.likeness.find',
+            'cell0_rebuild.wait.spec_key.find',
             lambda context, uuids: {uuid: uuid.encode() for uuid in uuids}))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.known_shapes.KnownShapes._find', self.find))
-        self.shapes = known_shapes.KnownShapes(None, lambda: self.time)
+            'cell0_rebuild.wait.shape_cache.ShapeCache._find', self.find))
+        self.shapes = shape_cache.ShapeCache(None, lambda: self.time)
 
     def find(self, shapes, uuid):
         """Find a shape, slowly."""
         self.found.append(uuid)
         self.time += SECONDS
-        return known_shapes.Shape(uuid)
+        return shape_cache.Shape(uuid)
 
     def sweep(self, uuids):
         """Return the servers whose shapes a sweep knows."""

@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import limit
+from cell0_rebuild.wait import project_limit
 from tests.unit.wait import samples
 
 
@@ -17,11 +17,13 @@ class LimitTest(testtools.TestCase):
             samples.server(1, age=2), samples.server(2, age=1, priority=9),
             samples.server(3, 'b'))
         self.assertCountEqual(
-            [old, other], limit.within([young, other, old], 1, samples.NOON))
+            [old, other],
+            project_limit.within([young, other, old], 1, samples.NOON))
 
     @hypothesis.given(samples.servers())
     def test_zero_is_no_limit(self, servers):
-        self.assertCountEqual(servers, limit.within(servers, 0, samples.NOON))
+        self.assertCountEqual(
+            servers, project_limit.within(servers, 0, samples.NOON))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_as_many_of_a_project_wait_as_may(self, servers, most):
@@ -31,19 +33,20 @@ class LimitTest(testtools.TestCase):
             {project: min(number, most) for project, number in there.items()},
             collections.Counter(
                 one.project_id
-                for one in limit.within(servers, most, samples.NOON)
+                for one in project_limit.within(servers, most, samples.NOON)
                 if not expired(one)))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_who_is_expired_is_told_so_and_takes_no_place(
             self, servers, most):
-        found = limit.within(servers, most, samples.NOON)
+        found = project_limit.within(servers, most, samples.NOON)
         late = [one for one in servers if expired(one)]
         self.assertCountEqual(late, [one for one in found if expired(one)])
         self.assertCountEqual(
             [one for one in found if not expired(one)],
-            limit.within([one for one in servers if not expired(one)], most,
-                         samples.NOON))
+            project_limit.within(
+                [one for one in servers if not expired(one)], most,
+                samples.NOON))
 
 
 def expired(server):

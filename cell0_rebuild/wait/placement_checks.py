@@ -8,10 +8,10 @@ import datetime
 import time
 import typing as ty
 
-from cell0_rebuild.wait import known_shapes
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import why
 
 # So many hosts with room are counted, at most: a sweep seldom sends more.
@@ -21,7 +21,7 @@ _HOSTS = 50
 _LIFE = datetime.timedelta(minutes=5)
 
 
-class Looks:
+class PlacementChecks:
     """Asks Placement, and counts what that takes.
 
     :ivar count: how many questions were asked for room.
@@ -41,7 +41,7 @@ class Looks:
         self._rooms.clear()
         self.count, self.seconds = 0, 0.0
 
-    def room(self, shape: known_shapes.Shape) -> probes.Room:
+    def room(self, shape: shape_cache.Shape) -> probes.Room:
         """Return whether there is room, and on how many hosts.
 
         :raises NoPlacement: if Placement does not answer.
@@ -55,7 +55,7 @@ class Looks:
         return self._rooms[shape.query]
 
     def shortage(
-        self, shape: known_shapes.Shape, now: datetime.datetime
+        self, shape: shape_cache.Shape, now: datetime.datetime
     ) -> reasons.Reason:
         """Return what is short where there is no room.
 

@@ -8,9 +8,9 @@ from nova.db.api import models as api_models
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 
-from cell0_rebuild.wait import likeness
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import why
 from tests.functional import asking
 from tests.functional import base
@@ -20,7 +20,7 @@ from tests import releases
 
 def alike(*servers):
     """Return how many kinds of servers there are."""
-    found = likeness.find(nova_context.get_admin_context(), [
+    found = spec_key.find(nova_context.get_admin_context(), [
         server['id'] for server in servers])
     return len({found[server['id']] for server in servers})
 
@@ -63,9 +63,9 @@ class LikenessTestCase(base.FunctionalTestCase):
 
     def test_who_is_gone_is_left_out(self):
         server = self.bury()
-        self.assertEqual({}, likeness.find(
+        self.assertEqual({}, spec_key.find(
             nova_context.get_admin_context(), ['gone']))
-        self.assertEqual([server['id']], list(likeness.find(
+        self.assertEqual([server['id']], list(spec_key.find(
             nova_context.get_admin_context(), [server['id'], 'gone'])))
 
 

@@ -17,7 +17,7 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
-from cell0_rebuild.wait import decisions
+from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import wishes
 
@@ -88,7 +88,7 @@ def all_waiting(
 def _waits(server: buried.Buried, site: wishes.Site) -> bool:
     wish = wishes.wish(server.metadata, server.extra_specs, site)
     try:
-        return wish.time is not None and not decisions.read(
+        return wish.time is not None and not operator_decisions.read(
             server.section).ended
     except exceptions.Unreadable:
         return True
@@ -110,7 +110,8 @@ def _decide(
             f'Server {instance_uuid} was buried by a nova-conductor without '
             f'cell0-rebuild. It cannot be rebuilt, and does not wait.')
     our_objects.keep_also(context, instance_uuid, **{
-        decisions.ENTRY: {**decisions.entries(section), **changes}})
+        operator_decisions.ENTRY: {
+            **operator_decisions.entries(section), **changes}})
 
 
 def _check_rests(context: ty.Any, instance_uuid: str) -> None:

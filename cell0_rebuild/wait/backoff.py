@@ -22,7 +22,7 @@ class _Rest:
     until: datetime.datetime
 
 
-class Rests:
+class Backoff:
     """Servers and projects that rest, longer each time."""
 
     def __init__(self) -> None:

@@ -13,9 +13,9 @@ import datetime
 import time
 import typing as ty
 
-from cell0_rebuild.wait import likeness
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import why
 
 # A port, a device profile or an aggregate may have changed by then.
@@ -43,7 +43,7 @@ class _Known:
     until: datetime.datetime
 
 
-class KnownShapes:
+class ShapeCache:
     """Remembers the shapes of servers.
 
     What is too old is still used until it is found again, which comes after
@@ -120,13 +120,13 @@ class KnownShapes:
         self, uuids: collections.abc.Sequence[str], now: datetime.datetime,
         end: float,
     ) -> None:
-        for first in range(0, len(uuids), likeness.PAGE):
+        for first in range(0, len(uuids), spec_key.PAGE):
             if self._clock() >= end:
                 return
             self._likeness.update({
-                uuid: (alike, now + _LIFE) for uuid, alike in likeness.find(
+                uuid: (alike, now + _LIFE) for uuid, alike in spec_key.find(
                     self._context,
-                    uuids[first:first + likeness.PAGE]).items()})
+                    uuids[first:first + spec_key.PAGE]).items()})
 
     def _learn(
         self, like: bytes, uuid: str, now: datetime.datetime, end: float
