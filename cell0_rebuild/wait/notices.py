@@ -10,6 +10,7 @@ only the text does: nothing is written while nothing changes.
 from __future__ import annotations
 
 import collections.abc
+import itertools
 import typing as ty
 
 from nova.db.main import api as main_db_api
@@ -29,6 +30,10 @@ _LONGEST = 255
 # How many servers are looked up by one statement.
 _PAGE = 500
 
+# So many are written in one sweep. A host that becomes free gives thousands
+# of servers another reason at once, and the next sweep must not wait for them.
+_MOST = 100
+
 
 class Notices:
     """Remembers what was told, so that it is not looked up again."""
@@ -45,7 +50,8 @@ class Notices:
         """Tell the owners of all servers that wait.
 
         A code that differs from what was told is told when it is found twice
-        in a row: turns and room come and go.
+        in a row: turns and room come and go. What is too much for one sweep
+        is told in the next ones.
 
         :param found: why each waits, by the UUID of the server.
         :returns: how many messages were written.
@@ -57,7 +63,8 @@ class Notices:
                if self._told[uuid] is None
                or self._changed.get(uuid) == code]
         self._changed = changed
-        return sum(self._write(uuid, found[uuid]) for uuid in due)
+        written = (uuid for uuid in due if self._write(uuid, found[uuid]))
+        return sum(1 for _ in itertools.islice(written, _MOST))
 
     def told(self, uuid: str) -> str | None:
         """Return the code that was told of a server that was looked up."""

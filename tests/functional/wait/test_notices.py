@@ -88,6 +88,16 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.notices.tell({self.uuid: CAPACITY})
         self.assertEqual(1, len(self.told()))
 
+    def test_what_is_too_much_for_one_sweep_is_told_in_the_next(self):
+        self.stub_out('cell0_rebuild.wait.notices._MOST', 2)
+        other = [self.bury(microversion=base.STOCK)['id'] for _ in range(3)]
+        gone = self.bury(microversion=base.STOCK)
+        self._delete_server(gone)
+        found = dict.fromkeys([gone['id'], self.uuid, *other], CAPACITY)
+        self.assertEqual(
+            [2, 2, 0], [self.notices.tell(found) for _ in range(3)])
+        self.assertEqual(1, len(self.told()))
+
     def test_what_is_too_long_is_cut(self):
         self.notices.tell({self.uuid: reasons.Reason(
             reasons.Code.BLOCKED, 'x' * 300)})
