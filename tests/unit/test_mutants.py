@@ -60,7 +60,10 @@ class ReachTest(MutantsTestCase):
         for path in wanted | others:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-        self.assertEqual(wanted, set(self.main.modules(source)))
+        self.assertEqual(wanted, set(self.main.modules(source, '')))
+        self.assertEqual(
+            {source / 'tests/unit/deeper/test_b.py'},
+            set(self.main.modules(source, 'unit/deeper')))
 
     def test_a_line_is_known_by_its_function_and_its_statement(self):
         keys = self.testing.keys_of(CODE)

@@ -3,7 +3,8 @@
 """Change the code in many small ways, and see whether the tests notice.
 
 Usage: make mutants ARGS="[--seed N] [--sample N] [--tests N] [--jobs N]
-                          [--minutes N] [--only PATTERN] [--again]"
+                          [--minutes N] [--only PATTERN]
+                          [--modules PATTERN] [--again]"
 
 Each mutant is run against the tests that reach the line that it changes, the
 fastest of each module first, until one fails. Which tests reach which lines is
@@ -42,17 +43,18 @@ SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'retained.py',
            'api/rebuild*.py', 'api/delete*.py')
 
 
-def modules(source):
+def modules(source, pattern):
     """Return the files with tests that are fast enough for each mutant."""
     return [path for suite in ('unit', 'functional')
-            for path in (source / 'tests' / suite).rglob('test_*.py')]
+            for path in (source / 'tests' / suite).rglob('test_*.py')
+            if re.search(pattern, str(path.relative_to(source)))]
 
 
-def measured(source, jobs, until):
+def measured(source, options, until):
     """Return {(file, function, text): {test: seconds}}."""
     STATE.mkdir(parents=True, exist_ok=True)
     tasks, paths = [], []
-    for path in modules(source):
+    for path in modules(source, options.modules):
         name = '.'.join(path.relative_to(source).with_suffix('').parts)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         paths.append(STATE / f'{name}-{digest}.json')
@@ -61,7 +63,7 @@ def measured(source, jobs, until):
                 testing.measure, source, name, paths[-1]), 3600))
     for name, seconds, code in testing.each(
             (task for task in sorted(tasks, reverse=True)
-             if time.monotonic() < until), jobs):
+             if time.monotonic() < until), options.jobs):
         OUT.print(f'measured {name} in {seconds:.0f} s'
                   f'{"" if code == 0 else ", not all"}')
     reach = collections.defaultdict(dict)
@@ -196,6 +198,8 @@ def main():
                         help='begin nothing after that')
     parser.add_argument('--only', default='', metavar='PATTERN',
                         help='of "FILE:LINE CHANGE"')
+    parser.add_argument('--modules', default='', metavar='PATTERN',
+                        help='use only tests in files whose paths match')
     parser.add_argument('--again', action='store_true',
                         help='run what was killed, too')
     options = parser.parse_args()
@@ -206,7 +210,7 @@ def main():
         testing.copy(ROOT, source)
         mutants = sample(source, options)
         testing.warm_up()
-        reach = measured(source, options.jobs, until)
+        reach = measured(source, options, until)
         return report(source, mutants, tried(
             source, mutants, reach, options, until))
 
