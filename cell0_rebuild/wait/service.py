@@ -110,9 +110,9 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             self._thread.join()
 
     def reset(self) -> None:
-        """Use the options that were read again.
+        """Log once more what was logged before.
 
-        A sweep reads them each time, and what was learned stays.
+        A sweep reads the options each time.
         """
         self._said.clear()
 
