@@ -93,6 +93,9 @@ class BuildTest(showing_base.ShowingTestCase):
             # The conductor has done all when it has forgotten the server.
             self._wait_for_assert(lambda: self.assertIsNone(
                 databases.spec_of(self.server['id']).retained))
+            self._wait_for_assert(lambda: self.assertEqual(
+                ['active'], [row['vm_state'] for row in databases.dump()[
+                    'cell1']['instances']]))
         self.useFixture(base.Interception(
             'nova.compute.api.API.delete',
             before=lambda *args: self.useFixture(
