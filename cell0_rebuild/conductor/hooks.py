@@ -90,7 +90,7 @@ def action_start(
             and _rebuild.get().instance_uuid == instance_uuid):
         action_name = instance_actions.REBUILD
         # Does nothing in cell0 itself, where the history is.
-        actions.copy(cells.targeted(context, cells.cell0(context)), context,
+        actions.copy(cells.in_cell0(context), context,
                      instance_uuid)
     return wrapped(context, instance_uuid, action_name, *args, **kwargs)
 

@@ -290,7 +290,7 @@ def hand_over(
         works on it there.
     :raises Unreadable: if what is kept of the server cannot be read.
     """
-    source = cells.targeted(context, cells.cell0(context))
+    source = cells.in_cell0(context)
     destination = cells.targeted(context, cell)
     actions.copy(source, destination, attempt.uuid)
     now = cell0_db.state(source, attempt.uuid)
@@ -374,7 +374,7 @@ def finish(
         return is_there
 
     is_deleted = cell0_db.close(
-        cells.targeted(context, cells.cell0(context)), attempt.uuid,
+        cells.in_cell0(context), attempt.uuid,
         attempt.record.baseline, carry_over)
     if is_there is None:
         is_there = is_in(context, attempt, cell)
@@ -398,7 +398,7 @@ def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     if not abandoned():
         return False
     cell0_db.remove(
-        cells.targeted(context, cells.cell0(context)), instance_uuid,
+        cells.in_cell0(context), instance_uuid,
         abandoned)
     return True
 
@@ -417,4 +417,4 @@ def remove_cell0_row(
 ) -> None:
     """Remove the row in cell0."""
     cell0_db.remove(
-        cells.targeted(context, cells.cell0(context)), instance_uuid)
+        cells.in_cell0(context), instance_uuid)

@@ -36,6 +36,13 @@ def is_cell0(context: nova_context.RequestContext) -> bool:
     return bool(context.cell_uuid == objects.CellMapping.CELL0_UUID)
 
 
+def in_cell0(
+    context: nova_context.RequestContext
+) -> nova_context.RequestContext:
+    """Return a copy of the context that is targeted at cell0."""
+    return targeted(context, cell0(context))
+
+
 def targeted(
     context: nova_context.RequestContext, cell: objects.CellMapping
 ) -> nova_context.RequestContext:

@@ -64,7 +64,7 @@ def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     """
     check()
     context = nova_context.get_admin_context()
-    in_cell0 = cells.targeted(context, cells.cell0(context))
+    in_cell0 = cells.in_cell0(context)
     if dry_run:
         return sweep.Sweeper(
             context, cfg.CONF, _Pretends(), _TellsNobody(in_cell0),

@@ -37,7 +37,7 @@ def to_name(context: ty.Any, uuid: str) -> str | None:
     """
     if microversion_range.added() is not None:
         return None
-    cctxt = cells.targeted(context, cells.cell0(context))
+    cctxt = cells.in_cell0(context)
     try:
         return image.current(
             _compute_api(), context,

@@ -31,7 +31,6 @@ _ROOM = reasons.Reason(
     reasons.Code.ORDER,
     'Placement has room. The server is tried when it is its turn.')
 
-
 _REFUSALS = {code.value for code in (
     reasons.Code.SCHEDULER, reasons.Code.QUOTA, reasons.Code.BROKEN_HOSTS,
     reasons.Code.BLOCKED)}
@@ -78,7 +77,7 @@ def rows(
             _ordered(context, section, waiting), now)
         if project_id in (None, server.project_id)]
     asked = _Asked(context)
-    cctxt = cells.targeted(context, cells.cell0(context))
+    cctxt = cells.in_cell0(context)
     for first in range(0, len(numbered), spec_key.PAGE):
         page = numbered[first:first + spec_key.PAGE]
         uuids = [server.uuid for _, server in page]

@@ -60,7 +60,7 @@ def end(context: ty.Any, instance_uuid: str) -> None:
     :raises Refused: likewise, but not if it was shown as BUILD and what is
         kept of it was lost meanwhile.
     """
-    cctxt = cells.targeted(context, cells.cell0(context))
+    cctxt = cells.in_cell0(context)
     try:
         decide(context, instance_uuid, ended=True)
     except Unknown:

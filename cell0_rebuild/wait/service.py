@@ -165,7 +165,6 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             pacing.interval(swept.shapes, each, budget), _RESTS * took))
 
 
-
 def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
     """Log what a sweep has done.
 

@@ -45,7 +45,7 @@ def find(
     :param context: an administrator's.
     :returns: nothing for a server that is gone.
     """
-    cctxt = cells.targeted(context, cells.cell0(context))
+    cctxt = cells.in_cell0(context)
     found: dict[str, bytes] = {}
     for first in range(0, len(uuids), PAGE):
         page = uuids[first:first + PAGE]

@@ -257,8 +257,9 @@ class Sweeper:
             image_id = images.to_name(self._context, server.uuid)
         except images.Unknown as error:
             reason = reasons.Reason(reasons.Code.BLOCKED, str(error))
-            self._backoff.begin(server.uuid, reason, now, section.backoff,
-                              section.backoff_max)
+            self._backoff.begin(
+                server.uuid, reason, now, section.backoff,
+                section.backoff_max)
             return reason
         answer = self._asking.ask(
             server.uuid, server.project_id, image_id)

@@ -194,7 +194,7 @@ def read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
         raise NotBuried(f'Server {uuid} has no request spec.')
     try:
         return objects.Instance.get_by_uuid(
-            cells.targeted(context, cells.cell0(context)), uuid,
+            cells.in_cell0(context), uuid,
             expected_attrs=_LOADED), found.spec
     except exception.InstanceNotFound as error:
         raise NotBuried(f'Server {uuid} was deleted.') from error

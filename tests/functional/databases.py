@@ -149,4 +149,4 @@ def in_cell0(server_id):
     """Return the instance in cell0, as a request that read it has it."""
     context = nova_context.get_admin_context()
     return objects.Instance.get_by_uuid(
-        cells.targeted(context, cells.cell0(context)), server_id)
+        cells.in_cell0(context), server_id)

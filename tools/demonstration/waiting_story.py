@@ -75,7 +75,7 @@ class Story:
 
     def _sweeper(self):
         context = nova_context.get_admin_context()
-        in_cell0 = cells.targeted(context, cells.cell0(context))
+        in_cell0 = cells.in_cell0(context)
         return sweep.Sweeper(
             context, cfg.CONF, self._requests, notices.Notices(in_cell0),
             showing.Showing(in_cell0))

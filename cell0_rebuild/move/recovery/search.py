@@ -112,7 +112,7 @@ class Search:
 
 def count_unknown(context: nova_context.RequestContext) -> int:
     """Return how many buried servers are without their networks."""
-    cctxt = cells.targeted(context, cells.cell0(context))
+    cctxt = cells.in_cell0(context)
     return sum(
         len(page) - len(
             lookup.retained_of(context, [uuid for _, uuid in page]))

@@ -75,7 +75,7 @@ class NumaTest(parameters_base.ParameterTestCase):
         """Return how many NUMA nodes the instance and its spec ask for."""
         context = nova_context.get_admin_context()
         instance = objects.Instance.get_by_uuid(
-            cells.targeted(context, cells.cell0(context)), server['id'],
+            cells.in_cell0(context), server['id'],
             expected_attrs=['numa_topology'])
         return [len(topology) if topology else 0 for topology in (
             instance.numa_topology,

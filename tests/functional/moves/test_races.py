@@ -129,7 +129,7 @@ class LateChangeTest(races_base.RaceTestCase):
 
     def test_a_write_to_cell0_that_began_earlier_is_kept(self):
         context = nova_context.get_admin_context()
-        cctxt = cells.targeted(context, cells.cell0(context))
+        cctxt = cells.in_cell0(context)
         instance = objects.Instance.get_by_uuid(cctxt, self.server['id'])
         bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
             cctxt, self.server['id'])
@@ -156,7 +156,7 @@ class LateChangeTest(races_base.RaceTestCase):
     def test_a_delete_that_began_earlier_ends_the_rebuild(self):
         context = nova_context.get_admin_context()
         instance = objects.Instance.get_by_uuid(
-            cells.targeted(context, cells.cell0(context)), self.server['id'])
+            cells.in_cell0(context), self.server['id'])
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         instance.task_state = 'deleting'

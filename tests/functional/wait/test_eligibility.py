@@ -149,7 +149,7 @@ class CensusTestCase(census_base.WaitingTestCase):
         """Begin a rebuild of which nobody knows how it ends."""
         context = nova_context.get_admin_context()
         nova_objects.InstanceAction.action_start(
-            cells.targeted(context, cells.cell0(context)), server['id'],
+            cells.in_cell0(context), server['id'],
             'rebuild')
 
     def decide(self, server, **entries):

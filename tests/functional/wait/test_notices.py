@@ -20,7 +20,7 @@ BLOCKED = reasons.Reason(reasons.Code.BLOCKED, 'It is locked.')
 def a_service():
     """Return what a service that has just started tells with."""
     context = nova_context.get_admin_context()
-    return notices.Notices(cells.targeted(context, cells.cell0(context)))
+    return notices.Notices(cells.in_cell0(context))
 
 
 class NoticesTestCase(base.FunctionalTestCase):
