@@ -3,7 +3,9 @@
 """A cloud with one host, and the service that waits for it."""
 
 import datetime
+import itertools
 
+from nova.db.main import models
 from oslo_utils import timeutils
 
 from cell0_rebuild.wait import factory
@@ -27,6 +29,9 @@ class SweepMixin(asking.AskingMixin):
         self.flags(cpu_allocation_ratio=1.0)
         self._start_compute('host1')
         self.later = datetime.timedelta()
+        before = timeutils.utcnow() - datetime.timedelta(minutes=1)
+        self._moments = (before + datetime.timedelta(seconds=passed)
+                         for passed in itertools.count())
         self.sweeper = self.a_sweeper()
 
     def a_sweeper(self):
@@ -44,15 +49,18 @@ class SweepMixin(asking.AskingMixin):
         self.reserve_vcpus('host1', 10 - vcpus)
 
     def wait_for_room(self, metadata=WAITS, **body):
-        """Bury a server that asks to wait."""
-        return self.bury(metadata=metadata, **body)
+        """Bury a server that asks to wait, behind those before."""
+        server = self.bury(metadata=metadata, **body)
+        self.goes_last(server)
+        return server
 
-    def in_order(self, servers):
-        """Return them oldest first, as their rows say."""
-        created = {row['uuid']: row['created_at']
-                   for row in databases.dump()['cell0']['instances']}
-        return sorted(servers, key=lambda server: (
-            created[server['id']], server['id']))
+    def goes_last(self, server):
+        """Have a server be younger than those before.
+
+        Among those of the same second, the UUID decides.
+        """
+        databases.update('cell0', models.Instance, server['id'],
+                         created_at=next(self._moments))
 
     def asked(self):
         """Return the servers whose rebuild was asked for."""

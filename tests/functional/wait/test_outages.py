@@ -59,11 +59,10 @@ class GoneNetworkTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     """nova-api fails with 500."""
 
-    def wait_in_order(self, count):
+    def who_wait(self, count):
         """Have servers wait for room that is there then."""
         self.fill()
-        servers = self.in_order(
-            [self.wait_for_room() for _ in range(count)])
+        servers = [self.wait_for_room() for _ in range(count)]
         self.make_room(5)
         return servers
 
@@ -73,7 +72,7 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             keystone.refusal(500, 'Unexpected.') for _ in range(times)]
 
     def test_who_fails_rests_and_the_next_is_rebuilt(self):
-        bad, good = self.wait_in_order(2)
+        bad, good = self.who_wait(2)
         self.fail(1)
         swept = self.sweeper.sweep()
         self.assertEqual([bad['id'], good['id']], self.asked())
@@ -83,7 +82,7 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(2, len(self.asked()))
 
     def test_three_in_a_row_are_an_outage(self):
-        servers = self.wait_in_order(4)
+        servers = self.who_wait(4)
         self.fail(3)
         error = self.assertRaises(exceptions.NoApi, self.sweeper.sweep)
         self.assertEqual('Unexpected.', str(error))
@@ -93,7 +92,7 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.active(servers[3])
 
     def test_a_project_without_nova_api_rests_as_a_whole(self):
-        servers = self.wait_in_order(2)
+        servers = self.who_wait(2)
         self.keystone.without_endpoint = {servers[0]['tenant_id']}
         swept = self.sweeper.sweep()
         self.assertEqual(1, len(swept.answers))
@@ -110,8 +109,7 @@ class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         # In this Nova, the limits of projects are read in that cell, too.
         self.flags(order='fifo', group=keystone.GROUP)
         self.fill()
-        self.sent, self.other = self.in_order(
-            [self.wait_for_room() for _ in range(2)])
+        self.sent, self.other = (self.wait_for_room() for _ in range(2))
         self.make_room(5)
         self.stub_out('nova.compute.manager.ComputeManager.'
                       'build_and_run_instance', lambda *args, **kwargs: None)

@@ -41,8 +41,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_nobody_types_a_thing_and_the_server_comes_back(self):
         running = self.created()
         self.reserve_vcpus('host1', 9)
-        server, later = self.in_order(
-            [self.wait_for_room() for _ in range(2)])
+        server, later = (self.wait_for_room() for _ in range(2))
         self.service.start()
         self._wait_for_assert(lambda: self.assertEqual(
             1, len(self.told(later))))

@@ -24,7 +24,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_who_asked_first_comes_back_when_a_server_goes(self):
         running = self.created()
         self.reserve_vcpus('host1', 9)
-        waiting = self.in_order([self.wait_for_room() for _ in range(3)])
+        waiting = [self.wait_for_room() for _ in range(3)]
         self.assert_left_alone(*waiting, code='capacity')
         self._delete_server(running)
         swept = self.sweeper.sweep()
@@ -149,7 +149,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_one_of_many_alike_is_tried_where_the_filters_refuse(self):
         self.fill()
-        servers = self.in_order([self.wait_for_room() for _ in range(5)])
+        servers = [self.wait_for_room() for _ in range(5)]
         self.make_room(5)
         self._start_compute('host2')
         with fixtures.MonkeyPatch(
