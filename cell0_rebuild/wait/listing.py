@@ -104,7 +104,7 @@ def _with_told(reason: reasons.Reason, message: str) -> reasons.Reason:
     :param message: what the service has told its owner. Only the service
         knows who refuses the rebuild.
     """
-    code, _, text = message.partition(': ')
+    code, text = reasons.parsed(message)
     if reason.code is reasons.Code.ORDER and code in _REFUSALS:
         return reasons.Reason(reasons.Code(code), text)
     return reason

@@ -78,11 +78,11 @@ class Notices:
         self._told.update(dict.fromkeys(unknown))
         for first in range(0, len(unknown), _PAGE):
             self._told.update({
-                uuid: message.partition(':')[0] for uuid, message in messages(
+                uuid: reasons.parsed(message)[0] for uuid, message in messages(
                     self._context, unknown[first:first + _PAGE]).items()})
 
     def _write(self, uuid: str, reason: reasons.Reason) -> bool:
-        message = f'{reason.code.value}: {reason}'
+        message = reason.message()
         if len(message) > _LONGEST:
             message = f'{message[:_LONGEST - 3]}...'
         written = bool(_write(self._context, uuid, message))

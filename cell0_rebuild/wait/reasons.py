@@ -51,6 +51,16 @@ class Reason:
     def __str__(self) -> str:
         return self.text or _USUAL[self.code]
 
+    def message(self) -> str:
+        """Return what the owner reads, and :func:`parsed`."""
+        return f'{self.code.value}: {self}'
+
+
+def parsed(message: str) -> tuple[str, str]:
+    """Return the value of the code, and the text, of a message to an owner."""
+    code, _, text = message.partition(': ')
+    return code, text
+
 
 def refused(error: Exception, uuid: str) -> Reason:
     """Return why it cannot be told what a server asks for.
