@@ -5,6 +5,7 @@
 import datetime
 import itertools
 
+import fixtures
 from nova.db.main import models
 from oslo_utils import timeutils
 
@@ -15,6 +16,16 @@ from tests.functional import databases
 from tests.functional.wait import keystone
 
 WAITS = {'cell0_rebuild_wait': 'yes'}
+
+
+class Haste(fixtures.Fixture):
+    """Lets a service that runs sweep again at once."""
+
+    def _setUp(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._WAIT', lambda state: 0.05))
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
 
 
 class SweepMixin(asking.AskingMixin):

@@ -4,8 +4,6 @@
 
 import collections
 
-import fixtures
-
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import service
 from tests.functional import base
@@ -20,10 +18,7 @@ class ManyServicesTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.service._WAIT', lambda state: 0.05))
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
+        self.useFixture(sweeping.Haste())
         # Who was second waits no longer than the test does.
         self.flags(backoff='1s', backoff_max='1s', group=keystone.GROUP)
         self.fill()

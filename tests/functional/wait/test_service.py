@@ -22,10 +22,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.service._WAIT', lambda state: 0.05))
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
+        self.useFixture(sweeping.Haste())
         self.service = service.WaitingService(factory.sweeper)
         self.addCleanup(self.service.stop)
         self.log = self.useFixture(fixtures.FakeLogger(
