@@ -14,7 +14,7 @@ class RebuildCostsTest(unittest.TestCase):
         super().setUpClass()
         _, cls.counts = costs.run()
 
-    def test_nova_api_makes_13_statements_more_than_for_a_create(self):
+    def test_nova_api_makes_at_most_thirteen_statements_more(self):
         # Ten of them are made by Nova's own action around a rebuild: before
         # it to find the server, after it to show it.
         self.assertLessEqual(self.more('api', 'sql'), 13)
@@ -30,7 +30,7 @@ class RebuildCostsTest(unittest.TestCase):
             self.of(costs.REBUILD, 'api', 'sql'),
             self.of('rebuild with another image', 'api', 'sql'))
 
-    def test_a_conductor_makes_52_statements_more_than_for_a_create(self):
+    def test_a_conductor_makes_at_most_fifty_two_statements_more(self):
         # Over thirty of them when a compute has the server already.
         self.assertLessEqual(self.more('conductor', 'sql'), 52)
 

@@ -130,12 +130,12 @@ class HostnameTest(parameters_base.ParameterTestCase):
         self.assertEqual('newhost', self.active(
             self.server)['OS-EXT-SRV-ATTR:hostname'])
 
-    def test_a_domain_name_is_400_before_2_94(self):
+    def test_a_domain_name_is_400_before_v2_94(self):
         self.assert_refused(
             400, self.server, '2.93', hostname='host.example.org')
 
     @releases.needs_microversion('2.94')
-    def test_a_domain_name_is_set_from_2_94_on(self):
+    def test_a_domain_name_is_set_from_v2_94_on(self):
         self.rebuild(self.server, '2.94', hostname='host.example.org')
         self.assertEqual('host.example.org', self.active(
             self.server)['OS-EXT-SRV-ATTR:hostname'])

@@ -261,14 +261,14 @@ class OlderMicroversionTest(reimage_base.ReimageTestCase):
 
     options = {'api_microversion': '2.90'}
 
-    def test_before_2_93_another_image_is_400(self):
+    def test_before_v2_93_another_image_is_400(self):
         before = databases.dump()
         error = self.assert_refused(
             400, self.server, '2.92', imageRef=self.new)
         self.assertIn('2.93', error)
         self.assert_as_it_was(before)
 
-    def test_from_2_93_on_another_image_is_taken(self):
+    def test_from_v2_93_on_another_image_is_taken(self):
         self.rebuild(self.server, '2.93', imageRef=self.new)
         self.active(self.server)
         self.assertEqual(1, len(self.cinder.written))
