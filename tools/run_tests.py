@@ -16,13 +16,16 @@ selects tests by regular expression. With options of "stestr run", like
 "--failing" or "--serial", stestr shows its own display.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from rich import console
@@ -63,6 +66,9 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
 # Those that start services are on their own.
 SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
 
+# A suite in which no test ends for so long hangs, in seconds.
+SILENCE = 900
+
 # What tools/cover.sh measures: others kill processes or switch in threads.
 MEASURED = ('unit', 'functional')
 
@@ -97,6 +103,7 @@ class Report:
 
     def __init__(self, suite, total, bar):
         self.counts = Counts()
+        self.heard = time.monotonic()
         self._bar = bar
         self._task = bar.add_task(suite, total=total, counts=str(self.counts))
 
@@ -104,6 +111,7 @@ class Report:
         outcome = outcome_of(test)
         if outcome is None:
             return
+        self.heard = time.monotonic()
         setattr(self.counts, outcome, getattr(self.counts, outcome) + 1)
         self.tell(test, outcome)
         self._bar.update(self._task, advance=1, counts=str(self.counts))
@@ -223,18 +231,45 @@ def follow(suite, command, report, folder=None):
     """Run a command of stestr and report each test as it ends."""
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
-            command, cwd=folder or ROOT, env=environment(suite),
-            stdout=subprocess.PIPE, stderr=errors)
-        result = testtools.StreamToDict(report)
-        result.startTestRun()
-        subunit.ByteStreamToStreamResult(process.stdout).run(result)
-        result.stopTestRun()
-        if process.wait() and not report.counts.failed:
+            command, cwd=folder or ROOT,
+            env={**environment(suite), 'PYTHONFAULTHANDLER': '1'},
+            stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
+        ended = threading.Event()
+        threading.Thread(
+            target=end_if_silent, args=(process, report, ended)).start()
+        try:
+            result = testtools.StreamToDict(report)
+            result.startTestRun()
+            subunit.ByteStreamToStreamResult(process.stdout).run(result)
+            result.stopTestRun()
+            code = process.wait()
+        finally:
+            ended.set()
+            end(process, signal.SIGTERM)
+        if code < 0 or (code and not report.counts.failed):
             errors.seek(0)
-            OUT.print(errors.read()[-4000:], markup=False)
-            OUT.print(f'FAILED  the suite {suite} ended with code '
-                      f'{process.returncode}', style='red')
+            OUT.print(errors.read()[-20000:], markup=False)
+            OUT.print(f'FAILED  the suite {suite} ended with code {code}',
+                      style='red')
             report.counts.failed += 1
+
+
+def end_if_silent(process, report, ended):
+    """End a run in which no test ends any more.
+
+    Each of its processes tells then what its threads do: a test that hangs in
+    its cleanup is beyond OS_TEST_TIMEOUT.
+    """
+    while not ended.wait(1):
+        if time.monotonic() - report.heard > SILENCE:
+            end(process, signal.SIGABRT)
+            return
+
+
+def end(process, how):
+    """Send a signal to a process and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, how)
 
 
 def is_suite(name):

@@ -38,8 +38,8 @@ BAD, GOOD = (f'tests.{{}}.test_mine.MineTest.test_{name}'
              for name in ('bad', 'good'))
 
 
-class OptionsTest(testtools.TestCase):
-    """What follows "--" in a command of tox, in a project of two suites."""
+class ProjectCase(testtools.TestCase):
+    """A project of two suites."""
 
     def setUp(self):
         super().setUp()
@@ -64,6 +64,10 @@ class OptionsTest(testtools.TestCase):
                                stdout=subprocess.PIPE).stdout
         return {words[1]: words[-1] for words in map(
             str.split, shown.splitlines()) if '...' in words}
+
+
+class OptionsTest(ProjectCase):
+    """What follows "--" in a command of tox."""
 
     def test_the_results_are_where_stestr_looks(self):
         for suite in ('unit', 'functional'):
@@ -93,3 +97,30 @@ class OptionsTest(testtools.TestCase):
         error = self.assertRaises(
             SystemExit, run_tests.main, ['unit', '--faling'])
         self.assertEqual(2, error.code)
+
+
+HANGS = """
+import time
+import unittest
+
+
+class MineTest(unittest.TestCase):
+
+    def test_good(self):
+        pass
+
+    def test_hangs_in_its_cleanup(self):
+        self.addCleanup(time.sleep, 600)
+"""
+
+
+class SilenceTest(ProjectCase):
+    """A test that never ends."""
+
+    def test_it_fails_the_suite_and_tells_where_it_hangs(self):
+        (self.root / 'tests/unit/test_mine.py').write_text(HANGS)
+        self.useFixture(fixtures.MonkeyPatch('tools.run_tests.SILENCE', 8))
+        with run_tests.OUT.capture() as shown:
+            self.assertEqual(1, run_tests.main(['unit']))
+        self.assertIn('most recent call first', shown.get())
+        self.assertIn('doCleanups', shown.get())
