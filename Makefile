@@ -4,7 +4,7 @@ VENV ?= .venv
 CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
-.PHONY: system-packages help environment demo test unit functional eventlet \
+.PHONY: system-packages help environment demo test test-all unit functional eventlet \
 	faults races integration stress test-faults test-races matrix \
 	upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
 	simulate clean cloud-environment cloud cloud-down e2e
@@ -13,7 +13,8 @@ help:
 	@echo "make environment  the environment of all that follows, in .venv"
 	@echo "make demo         tell two stories on a whole Nova in one process"
 	@echo "                  (ARGS=--keep: and then serve it over HTTP)"
-	@echo "make test         all tests, in their own environment"
+	@echo "make test         what each change has to pass, in its own environment"
+	@echo "make test-all     all tests: before a release, and each night"
 	@echo "make unit         the unit tests (ARGS=REGEX: those that match)"
 	@echo "make functional   the tests on Nova with its functional fixtures"
 	@echo "make eventlet     the main ones of them under eventlet"
@@ -53,11 +54,14 @@ environment:
 demo: environment
 	@$(VENV)/bin/python -W ignore tools/demo.py $(ARGS)
 
-test: environment
-	@tools/install_system_packages.sh
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
-		python tools/run_tests.py \
-		unit functional eventlet faults few-races integration \
+test: environment system-packages
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" python tools/run_tests.py \
+		few-unit few-functional few-faults few-races few-integration \
+		$(if $(ARGS),'$(ARGS)')
+
+test-all: environment system-packages
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" python tools/run_tests.py \
+		unit functional eventlet faults races integration \
 		$(if $(ARGS),'$(ARGS)')
 
 integration: system-packages

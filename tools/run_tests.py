@@ -10,10 +10,11 @@ tests in Nova's other concurrency mode. "processes" are the integration tests
 that a Nova of any environment can pass. "main" are the functional tests that
 say most in least time, for a release of Nova that CI does not run all of
 them on. "faults" runs a sample of the faults that
-tools/run_faults.py runs all of, "races" one of the orders that
-tools/run_races.py runs all of, and "few-races" one of a few pairs. PATTERN
-selects tests by regular expression. With options of "stestr run", like
-"--failing" or "--serial", stestr shows its own display.
+tools/run_faults.py runs all of, and "races" one of the orders that
+tools/run_races.py runs all of. A suite with "few-" before its name is the part
+of it that "make test" runs. PATTERN selects tests by regular expression. With
+options of "stestr run", like "--failing" or "--serial", stestr shows its own
+display.
 """
 
 import contextlib
@@ -45,6 +46,12 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
            '{task.fields[counts]}')
 
+# What "make test" leaves to "make test-all": of a test with data of ddt all
+# but the first, and what takes long for what it says.
+FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
+LONG = (r'\.test_(?:nova_tests|comparison\w*|resources|broken_hosts|fuzz|'
+        r'stalled_burials|crashes|lost_updates|stress)\.')
+
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                         {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'}),
@@ -55,6 +62,12 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                     r'volumes|quota|networks)\.',
                     {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
+           'few-unit': ('unit', rf'^(?!.*{LONG})', {}),
+           'few-functional': ('functional', rf'^(?!.*{FURTHER})(?!.*{LONG})',
+                              {}),
+           'few-faults': ('faults', r'faults\.test_(?!kill)',
+                          {'CELL0_REBUILD_FAULTS_SAMPLE': '3'}),
+           'few-integration': ('integration', rf'^(?!.*{LONG})', {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', r'faults\.test_(?!kill)', {}),
            'few-races': ('races',
@@ -76,7 +89,6 @@ MEASURED = ('unit', 'functional')
 SEEDS = {
     'faults': ('CELL0_REBUILD_FAULTS_SEED', 'which faults are tried'),
     'races': ('CELL0_REBUILD_RACES_SEED', 'which orders are tried'),
-    'few-races': ('CELL0_REBUILD_RACES_SEED', 'which orders are tried'),
     'integration': ('CELL0_REBUILD_STRESS_SEED', 'what many clients do'),
 }
 
@@ -177,6 +189,11 @@ def stestr(command, suite, pattern, *options):
             *([pattern] if pattern and command != 'init' else [])]
 
 
+def whole(suite):
+    """Return the suite of which "make test" runs a part."""
+    return suite[len('few-'):] if suite.startswith('few-') else suite
+
+
 def chosen(suite):
     """Return the pattern of a suite that is a part of a folder."""
     return SPECIAL[suite][1] if suite in SPECIAL else ''
@@ -212,7 +229,7 @@ def run(suite, pattern, bar):
 
 def workers(suite):
     """Return the options that tell how many tests run at a time."""
-    if suite in SERIAL:
+    if whole(suite) in SERIAL:
         return ['--serial']
     # A functional test waits for half of its time, so one worker more than
     # there are processors has them all busy.
@@ -221,8 +238,8 @@ def workers(suite):
 
 def seed(suite):
     """Tell what chance decides."""
-    if suite in SEEDS:
-        name, decided = SEEDS[suite]
+    if whole(suite) in SEEDS:
+        name, decided = SEEDS[whole(suite)]
         value = os.environ.setdefault(name, '1')
         OUT.print(f'{suite}: {decided} is chance; {name}={value}')
 

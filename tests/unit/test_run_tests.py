@@ -3,6 +3,7 @@
 """What the runner of the tests starts them with."""
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -36,6 +37,30 @@ class MineTest(unittest.TestCase):
 """
 BAD, GOOD = (f'tests.{{}}.test_mine.MineTest.test_{name}'
              for name in ('bad', 'good'))
+
+
+class PartTest(testtools.TestCase):
+    """What is left out of "make test"."""
+
+    def test_each_test_is_in_it_with_its_first_data(self):
+        for path in (run_tests.ROOT / 'tests/functional').rglob('test_*.py'):
+            for name in re.findall(r'def (test_\w+)', path.read_text()):
+                for test in (name, f'{name}_1', f'{name}_01_2_90'):
+                    self.assertIsNone(re.search(
+                        run_tests.FURTHER, f'{path}.ATest.{test}'), test)
+
+    def test_further_data_are_left_out(self):
+        for test in ('test_a_2', 'test_a_2_b', 'test_a_09', 'test_a_12_b_c'):
+            self.assertRegex(f'tests.functional.ATest.{test}',
+                             run_tests.FURTHER)
+
+    def test_what_takes_long_is_there(self):
+        modules = [f'.{path.stem}.' for path in
+                   (run_tests.ROOT / 'tests').rglob('test_*.py')]
+        [names] = re.findall(r'\((?:\?:)?(.*)\)', run_tests.LONG)
+        for name in names.split('|'):
+            self.assertTrue(any(
+                re.search(rf'\.test_{name}\.', one) for one in modules), name)
 
 
 class ProjectCase(testtools.TestCase):
