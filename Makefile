@@ -5,7 +5,7 @@ CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
 .PHONY: system-packages help environment demo test test-all unit functional eventlet \
-	faults races integration stress test-faults test-races matrix \
+	faults races integration stress soak test-faults test-races matrix \
 	upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
 	simulate clean cloud-environment cloud cloud-down e2e
 
@@ -37,6 +37,7 @@ help:
 	@echo "make upgrade      servers buried under the oldest of them and the"
 	@echo "                  last but one, rebuilt after an upgrade to the last"
 	@echo "make stress       many clients at once on these, for ten minutes"
+	@echo "make soak         1,000 servers wait, meanwhile, and services die"
 	@echo "make fuzz         2000 rebuild requests with any body"
 	@echo "make cover        the lines and branches that unit and functional"
 	@echo "                  tests reach, in cover/index.html"
@@ -89,6 +90,11 @@ e2e: cloud-environment system-packages
 stress: environment system-packages
 	@CELL0_REBUILD_STRESS=600 $(VENV)/bin/python tools/run_tests.py \
 		integration test_stress
+
+soak: environment system-packages
+	@CELL0_REBUILD_STRESS=600 CELL0_REBUILD_SOAK=1000 \
+		OS_TEST_TIMEOUT=3000 $(VENV)/bin/python tools/run_tests.py \
+		integration test_soak
 
 test-faults: environment system-packages
 	@$(VENV)/bin/python tools/run_faults.py $(ARGS)

@@ -50,7 +50,7 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
 # but the first, and what takes long for what it says.
 FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
 LONG = (r'\.test_(?:nova_tests|comparison\w*|resources|broken_hosts|fuzz|'
-        r'stalled_burials|crashes|lost_updates|stress)\.')
+        r'stalled_burials|crashes|lost_updates|stress|soak)\.')
 
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
@@ -79,8 +79,8 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
 # Those that start services are on their own.
 SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
 
-# A suite in which no test ends for so long hangs, in seconds.
-SILENCE = 900
+# A suite in which no test ends for so many times OS_TEST_TIMEOUT hangs.
+SILENCE = 5
 
 # What tools/cover.sh measures: others kill processes or switch in threads.
 MEASURED = ('unit', 'functional')
@@ -246,14 +246,17 @@ def seed(suite):
 
 def follow(suite, command, report, folder=None):
     """Run a command of stestr and report each test as it ends."""
+    wanted = environment(suite)
+    silence = SILENCE * int(wanted['OS_TEST_TIMEOUT'])
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
             command, cwd=folder or ROOT,
-            env={**environment(suite), 'PYTHONFAULTHANDLER': '1'},
+            env={**wanted, 'PYTHONFAULTHANDLER': '1'},
             stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
         ended = threading.Event()
         threading.Thread(
-            target=end_if_silent, args=(process, report, ended)).start()
+            target=end_if_silent,
+            args=(process, report, silence, ended)).start()
         try:
             result = testtools.StreamToDict(report)
             result.startTestRun()
@@ -271,14 +274,14 @@ def follow(suite, command, report, folder=None):
             report.counts.failed += 1
 
 
-def end_if_silent(process, report, ended):
-    """End a run in which no test ends any more.
+def end_if_silent(process, report, silence, ended):
+    """End a run in which no test ends any more, for so many seconds.
 
     Each of its processes tells then what its threads do: a test that hangs in
     its cleanup is beyond OS_TEST_TIMEOUT.
     """
     while not ended.wait(1):
-        if time.monotonic() - report.heard > SILENCE:
+        if time.monotonic() - report.heard > silence:
             end(process, signal.SIGABRT)
             return
 

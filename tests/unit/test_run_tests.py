@@ -144,7 +144,7 @@ class SilenceTest(ProjectCase):
 
     def test_it_fails_the_suite_and_tells_where_it_hangs(self):
         (self.root / 'tests/unit/test_mine.py').write_text(HANGS)
-        self.useFixture(fixtures.MonkeyPatch('tools.run_tests.SILENCE', 8))
+        self.useFixture(fixtures.EnvironmentVariable('OS_TEST_TIMEOUT', '2'))
         with run_tests.OUT.capture() as shown:
             self.assertEqual(1, run_tests.main(['unit']))
         self.assertIn('most recent call first', shown.get())
