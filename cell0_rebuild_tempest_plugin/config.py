@@ -26,4 +26,9 @@ OPTS = [
         default=True,
         help='Whether servers can boot from volumes. The tests of those are '
              'skipped without Cinder in any case.'),
+    cfg.BoolOpt(
+        'waiting',
+        default=False,
+        help='Whether cell0-rebuild-wait rebuilds servers that ask to wait, '
+             'and shows them as ERROR until then.'),
 ]

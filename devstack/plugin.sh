@@ -95,6 +95,9 @@ function configure_tempest_for_cell0_rebuild {
     if [[ -n $opened ]]; then
         iniset "$TEMPEST_CONFIG" cell0_rebuild microversion "$opened"
     fi
+    if is_service_enabled cell0-rebuild-wait; then
+        iniset "$TEMPEST_CONFIG" cell0_rebuild waiting True
+    fi
 }
 
 function unconfigure_cell0_rebuild {

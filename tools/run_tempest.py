@@ -61,8 +61,9 @@ def configuration(cloud, stock, microversion):
             **present, 'cell0_rebuild': str(not stock).lower(),
             'swift': 'false', 'horizon': 'false'},
         'compute-feature-enabled': FEATURES,
-        'cell0_rebuild': {'microversion': microversion}
-        if microversion else {},
+        'cell0_rebuild': {
+            'waiting': str(not stock).lower(),
+            **({'microversion': microversion} if microversion else {})},
         'oslo_concurrency': {'lock_path': FOLDER / 'locks'}}
 
 

@@ -246,6 +246,13 @@ class CheckTest(_TestCase):
         self.assertTrue(self.devstack.tempest.read_text().endswith(
             '\n[cell0_rebuild]\nmicroversion = 2.93\n'))
 
+    def test_tempest_learns_that_servers_come_back_by_themselves(self):
+        self.devstack.tempest.write_text('[service_available]\n')
+        self.run_phases('stack test-config',
+                        SERVICES='n-api tempest cell0-rebuild-wait')
+        self.assertTrue(self.devstack.tempest.read_text().endswith(
+            '\n[cell0_rebuild]\nwaiting = True\n'))
+
     def test_stack_without_tempest_gets_no_tempest_conf(self):
         self.run_phases('stack test-config')
         self.assertFalse(self.devstack.tempest.exists())
