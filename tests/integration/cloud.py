@@ -15,6 +15,7 @@ from tests.integration import brokers
 from tests.integration import clients
 from tests.integration import databases
 from tests.integration import dump
+from tests.integration import identity
 from tests.integration import novas
 from tests.integration import ports
 from tests.integration import processes
@@ -154,6 +155,16 @@ class Cloud(fixtures.Fixture):
                 f'cell0-rebuild-{name}', '--config-file', conf, *arguments),
             PYTHONWARNINGS='ignore')
 
+    def start_waiting_service(self, **options):
+        """Start a waiting service and return its process.
+
+        :param options: of its section, beside Keystone's.
+        """
+        return self.start_command('wait', changes=[{'cell0_rebuild_wait': {
+            'auth_type': 'password', 'username': 'waiting',
+            'password': 'secret', 'user_domain_name': 'Default',
+            'auth_url': f'{self.keystone.url}/v3', **options}}])
+
     def output_of(self, name):
         """Return what a process has printed and logged."""
         return (FOLDER / 'log' / f'{name}.log').read_text()
@@ -240,11 +251,12 @@ class Cloud(fixtures.Fixture):
         self.neutron = self.useFixture(ports.Neutron())
         self.cinder = self.useFixture(volumes.Cinder())
         nova, placement = (f'http://127.0.0.1:{port}' for port in self._ports)
+        self.keystone = self.useFixture(identity.Keystone(nova))
         self._settings = settings.Settings(
             FOLDER, {name: self._database.url(name) for name in DATABASES},
             self.broker.url, placement,
             self.useFixture(standins.Glance()).url, self.neutron.url,
-            self.cinder.url)
+            self.cinder.url, f'{self.keystone.url}/v3')
         self._cell0 = self._settings.databases('cell0')
         self._cell1 = self._settings.databases('cell1')
         self._manage_conf = self._settings.write_nova(

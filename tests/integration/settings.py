@@ -41,6 +41,7 @@ class Settings:
     glance: str
     neutron: str
     cinder: str
+    keystone: str
 
     def write_nova(self, name, *changes):
         """Write the nova.conf of one service and return its path.
@@ -105,8 +106,11 @@ class Settings:
                 'auth_type': 'none', 'endpoint_override': self.neutron},
             'cinder': {
                 'endpoint_template': f'{self.cinder}/v3/%(project_id)s'},
+            'keystone': {'endpoint_override': self.keystone},
             'oslo_concurrency': {'lock_path': str(state)},
             'quota': {'instances': '-1', 'cores': '-1', 'ram': '-1'},
+            # A list has all servers, however many there are.
+            'api': {'max_limit': '100000'},
             'conductor': {'workers': '1'},
             'scheduler': {'workers': '1'},
             'vnc': {'enabled': 'false'},

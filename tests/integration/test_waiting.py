@@ -8,7 +8,6 @@ import signal
 import requests
 
 from tests.integration import base
-from tests.integration import identity
 from tests.integration import processes
 from tests.integration import standins
 
@@ -28,10 +27,6 @@ def setUpModule():
 
 class WaitingTest(base.CloudTestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.keystone = self.useFixture(identity.Keystone(self.cloud.url))
-
     def create(self, status, **metadata):
         """Create a server and return its ID."""
         server = self.cloud.api.post('/servers', {'server': {
@@ -40,17 +35,6 @@ class WaitingTest(base.CloudTestCase):
         }})['server']['id']
         self.do.wait_for(status, server)
         return server
-
-    def service(self, **options):
-        """Start the waiting service.
-
-        :param options: of its section, beside Keystone's.
-        """
-        return self.cloud.start_command('wait', changes=[
-            {'cell0_rebuild_wait': {
-                'auth_type': 'password', 'username': 'waiting',
-                'password': 'secret', 'user_domain_name': 'Default',
-                'auth_url': f'{self.keystone.url}/v3', **options}}])
 
     def first(self, servers):
         """Return the one that was created first; Nova has whole seconds."""
@@ -68,7 +52,7 @@ class WaitingTest(base.CloudTestCase):
         wish = {'cell0_rebuild_wait': '2h'}
         silent = self.create('ERROR')
         waiting = [self.create('ERROR', **wish) for _ in range(2)]
-        services = [self.service() for _ in range(2)]
+        services = [self.cloud.start_waiting_service() for _ in range(2)]
         processes.poll(lambda: all(map(self.told, waiting)),
                        'that owners were told')
         self.assertIn('No host has 1 VCPU free', self.told(waiting[0])[0])
@@ -91,7 +75,8 @@ class WaitingTest(base.CloudTestCase):
 
     def test_prometheus_reads_of_sweeps(self):
         [port] = processes.free_ports(1)
-        process = self.service(metrics=f'127.0.0.1:{port}')
+        process = self.cloud.start_waiting_service(
+            metrics=f'127.0.0.1:{port}')
         processes.poll(lambda: processes.listens(port), 'that it listened')
 
         def sweeps():

@@ -5,8 +5,8 @@
 Usage: python tools/bench [PART ...] [--rounds N] [--servers N]
                           [--clients N ...] [--show] [--write-docs]
 
-The parts are counts, blobs, cells, startup, times, scale and bulk; without
-any of them, all. "running" does what "times" does on the cloud that
+The parts are counts, blobs, cells, startup, times, scale, waiting and bulk;
+without any of them, all. "running" does what "times" does on the cloud that
 OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they found the last
 time; the samples are in .state/bench. --write-docs writes the tables into the
 documentation, and a plot of "running".
@@ -55,6 +55,11 @@ def _scale(options):
     return scale.measure(options.rounds)
 
 
+def _waiting(options):
+    import waiting
+    return waiting.measure()
+
+
 def _bulk(options):
     import bulk
     # A number of clients takes ten minutes.
@@ -73,7 +78,7 @@ def _startup(options):
 PARTS = {
     'counts': _embedded('count'), 'blobs': _embedded('measure_blobs'),
     'cells': _embedded('count_cells'), 'startup': _startup, 'times': _times,
-    'scale': _scale, 'bulk': _bulk,
+    'scale': _scale, 'waiting': _waiting, 'bulk': _bulk,
 }
 # Not without being asked for: it is another's cloud.
 SPECIAL = {'running': _running}

@@ -33,7 +33,7 @@ def measure(rounds, counts=COUNTS):
         [template] = cloud.bury(1)
         there = 0
         for count in counts:
-            _clone(cloud, template, there + 1, count)
+            clone(cloud, template, there + 1, count)
             there = count
             found[count] = {
                 'rebuild': _rebuilds(cloud, rounds),
@@ -41,7 +41,7 @@ def measure(rounds, counts=COUNTS):
     return found
 
 
-def _clone(cloud, template, first, last):
+def clone(cloud, template, first, last):
     """Make rows of more servers like one."""
     for database, tables in _KEYS.items():
         for table, key in tables.items():

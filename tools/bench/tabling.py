@@ -104,6 +104,20 @@ def scale(found):
             f'{parts["recover"]["mib"]:.0f}')
 
 
+def waiting(found):
+    """What the waiting service costs while nothing fits."""
+    yield ('servers that wait', 'first sweep ends after, s', 'a sweep, s',
+           'sweeps a minute', 'SQL statements of a sweep',
+           'requests to Placement', 'one of them, ms',
+           'share of one Placement', 'rows written', 'rebuilds', 'memory, MiB')
+    for count, of in found.items():
+        yield (f'{int(count):,}', f'{of["first"]:.1f}', f'{of["sweep"]:.2f}',
+               f'{of["sweeps"]:.1f}', f'{of["statements"]:.0f}',
+               f'{of["probes"]:.0f}', f'{of["probe"] * 1000:.0f}',
+               f'{of["placement"]:.1%}', f'{of["writes"]:.0f}',
+               f'{of["requests"]:.0f}', f'{of["mib"]:.0f}')
+
+
 def cells(found):
     """What many cells cost a rebuild."""
     yield ('cells', 'SQL of a create in nova-api',
@@ -151,5 +165,6 @@ def blobs(found):
 OF = {
     'counts': (unaffected, alternatives), 'blobs': (blobs,),
     'cells': (cells,), 'startup': (startup,), 'times': (times,),
-    'scale': (scale,), 'bulk': (bulk,), 'running': (running,),
+    'scale': (scale,), 'waiting': (waiting,), 'bulk': (bulk,),
+    'running': (running,),
 }
