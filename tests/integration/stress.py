@@ -60,17 +60,19 @@ class Known:
 class Crowd:
     """Clients of one cloud.
 
+    :param metadata: one of these has each server that they create.
     :ivar servers: all that were ever made, by ID.
     :ivar answers: counts (operation, code).
     :ivar problems: answers that are wrong at once.
     """
 
-    def __init__(self, cloud, seed):
+    def __init__(self, cloud, seed, metadata=({},)):
         self.servers = {}
         self.answers = collections.Counter()
         self.problems = []
         self._cloud = cloud
         self._seed = seed
+        self._metadata = metadata
         self._guard = threading.Lock()
 
     def run(self, count, seconds):
@@ -90,7 +92,8 @@ class Crowd:
     def add(self, client, chance):
         """Create a server; it has a port, a volume or neither."""
         body = {'name': 'server', 'flavorRef': 'small', 'networks': 'none',
-                'imageRef': standins.IMAGE}
+                'imageRef': standins.IMAGE,
+                'metadata': chance.choice(self._metadata)}
         port = None
         if chance.random() < 0.6:
             with self._guard:
