@@ -17,6 +17,8 @@ from cell0_rebuild.wait import waiting_server as records
 
 # Seconds between two sweeps.
 _SHORTEST, _LONGEST = 2.0, 60.0
+# A service rests so many times as long as a sweep of its takes.
+_RESTS = 4
 # How far a rest is longer or shorter, as a part of it.
 _SPREAD = 0.2
 # More doublings than that fit into no rest.
@@ -72,6 +74,16 @@ def interval(shapes: int, probe_seconds: float, budget: int) -> float:
     """
     return min(_LONGEST, max(
         _SHORTEST, shapes * probe_seconds * 100 / budget))
+
+
+def pause(interval: float, own_seconds: float) -> float:
+    """Return the seconds from the end of a sweep to the next.
+
+    :param interval: the least; see :func:`interval`.
+    :param own_seconds: how long the sweep took, without the rebuilds that it
+        asked for: while many servers come back, most of a sweep is that.
+    """
+    return min(_LONGEST, max(interval, _RESTS * own_seconds))
 
 
 class SlowStart:

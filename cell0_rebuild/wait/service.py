@@ -37,10 +37,6 @@ _WAIT = tenacity.wait_exponential(min=2, max=60)
 # Seconds between two looks for the lead.
 _STANDBY = 5
 
-# It rests so many times as long as a sweep takes.
-_RESTS = 4
-_LONGEST = 60
-
 
 class WaitingService(service.ServiceBase):  # type: ignore[misc]
     """Runs sweeps in a thread."""
@@ -161,8 +157,9 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             self._metrics.note(swept, took)
         budget = cfg.CONF[options.GROUP.name].probe_budget
         each = swept.probe_seconds / swept.probes if swept.probes else 0.0
-        return min(_LONGEST, max(
-            pacing.interval(swept.shapes, each, budget), _RESTS * took))
+        return pacing.pause(
+            pacing.interval(swept.shapes, each, budget),
+            took - swept.request_seconds)
 
 
 def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:

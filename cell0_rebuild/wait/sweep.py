@@ -13,6 +13,7 @@ import collections
 import collections.abc
 import dataclasses
 import datetime
+import time
 import typing as ty
 
 from oslo_utils import timeutils
@@ -85,6 +86,7 @@ class Swept:
     :param shapes: how many different ones there were.
     :param probes: how many times Placement was asked for room.
     :param probe_seconds: how long that took.
+    :param request_seconds: how long the requests for rebuilds took.
     :param oldest_seconds: how long the oldest server has waited.
     :param expired: how many servers have come to the end of their time.
     :param without_yes: how many have landed though Placement had no room for
@@ -102,6 +104,7 @@ class Swept:
     shapes: int = 0
     probes: int = 0
     probe_seconds: float = 0.0
+    request_seconds: float = 0.0
     oldest_seconds: float = 0.0
     expired: int = 0
     without_yes: int = 0
@@ -261,8 +264,10 @@ class Sweeper:
                 server.uuid, reason, now, section.backoff,
                 section.backoff_max)
             return reason
+        asked = time.monotonic()
         answer = self._asking.ask(
             server.uuid, server.project_id, image_id)
+        swept.request_seconds += time.monotonic() - asked
         swept.answers[server.uuid] = answer
         if answer.outcome is _Outcome.NO_ROLE:
             swept.without_role.add(server.project_id)

@@ -5,11 +5,11 @@
 Usage: python tools/bench [PART ...] [--rounds N] [--servers N]
                           [--clients N ...] [--show] [--write-docs]
 
-The parts are counts, blobs, cells, startup, times, scale, waiting and bulk;
-without any of them, all. "running" does what "times" does on the cloud that
-OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they found the last
-time; the samples are in .state/bench. --write-docs writes the tables into the
-documentation, and a plot of "running".
+The parts are counts, blobs, cells, startup, times, scale, waiting, bulk and
+returning; without any of them, all. "running" does what "times" does on the
+cloud that OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they found
+the last time; the samples are in .state/bench. --write-docs writes the tables
+into the documentation, and a plot of "running".
 """
 
 import argparse
@@ -70,6 +70,11 @@ def _bulk(options):
     return {number: known[number] for number in sorted(known, key=int)}
 
 
+def _returning(options):
+    import returning
+    return returning.measure(options.servers, 2)
+
+
 def _startup(options):
     import startup
     return startup.measure(options.rounds)
@@ -79,6 +84,7 @@ PARTS = {
     'counts': _embedded('count'), 'blobs': _embedded('measure_blobs'),
     'cells': _embedded('count_cells'), 'startup': _startup, 'times': _times,
     'scale': _scale, 'waiting': _waiting, 'bulk': _bulk,
+    'returning': _returning,
 }
 # Not without being asked for: it is another's cloud.
 SPECIAL = {'running': _running}

@@ -29,11 +29,12 @@ def measure(servers, parts, numbers):
                 kinds = ['create', 'rebuild']
                 for kind in kinds if part % 2 else kinds[::-1]:
                     found[number][kind].append(
-                        _measure(cloud, kind, number, servers // parts))
+                        sample(cloud, kind, number, servers // parts))
     return found
 
 
-def _measure(cloud, kind, number, count):
+def sample(cloud, kind, number, count):
+    """Have clients create or rebuild servers; return what that took."""
     waiting = queue.SimpleQueue()
     buried = cloud.bury(count) if kind == 'rebuild' else [None] * count
     cloud.fixture.open_host()

@@ -153,6 +153,29 @@ def bulk(found):
                          for name in reversed(busiest)))
 
 
+def returning(found):
+    """Servers that wait and come back at once, against as many creates."""
+    yield ('at_once', 'servers of each', 'creates a second',
+           'placed a second', 'placed by creates',
+           "slowest by the median, s", "conductor's CPU of each, s",
+           "the same of a create, s")
+    for at_once, kinds in found.items():
+        def conductor(kind, kinds=kinds):
+            return sum(part['cpu']['conductor'] for part in kinds[kind])
+
+        rates = {kind: [part['servers'] / part['active'] for part in parts]
+                 for kind, parts in kinds.items()}
+        waits = sorted(wait for part in kinds['rebuild']
+                       for wait in part['waits'])
+        count = sum(part['servers'] for part in kinds['rebuild'])
+        yield (at_once, count, medians.median(rates['create']),
+               medians.median(rates['rebuild']),
+               medians.ratio(rates['rebuild'], rates['create']),
+               f'{waits[-1]:.0f} / {waits[len(waits) // 2]:.0f}',
+               *(f'{conductor(kind) / count:.2f}'
+                 for kind in ('rebuild', 'create')))
+
+
 def blobs(found):
     """What is kept of a buried server."""
     yield ('', 'RequestSpec of Nova, bytes', 'added while buried',
@@ -166,5 +189,5 @@ OF = {
     'counts': (unaffected, alternatives), 'blobs': (blobs,),
     'cells': (cells,), 'startup': (startup,), 'times': (times,),
     'scale': (scale,), 'waiting': (waiting,), 'bulk': (bulk,),
-    'running': (running,),
+    'returning': (returning,), 'running': (running,),
 }

@@ -246,6 +246,13 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             [], databases.differences(before, databases.dump()))
         self.assertEqual([], self.asked())
 
+    def test_what_requests_take_is_told_apart(self):
+        self.fill()
+        self.wait_for_room()
+        self.assertEqual(0, self.sweeper.sweep().request_seconds)
+        self.make_room()
+        self.assertGreater(self.sweeper.sweep().request_seconds, 0)
+
     def test_of_two_services_at_once_one_rebuilds(self):
         self.fill()
         server = self.wait_for_room()

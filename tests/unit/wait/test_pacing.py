@@ -82,6 +82,11 @@ class IntervalTest(testtools.TestCase):
         self.assertTrue(
             shapes * seconds <= found * budget / 100 + 1e-9 or found == 60)
 
+    def test_a_service_rests_longer_than_its_own_part_of_a_sweep_takes(self):
+        self.assertEqual(2.0, pacing.pause(2.0, 0.1))
+        self.assertEqual(20.0, pacing.pause(2.0, 5.0))
+        self.assertEqual(60.0, pacing.pause(2.0, 500.0))
+
 
 class SlowStartTest(testtools.TestCase):
 
