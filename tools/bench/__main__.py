@@ -7,9 +7,9 @@ Usage: python tools/bench [PART ...] [--rounds N] [--servers N]
 
 The parts are counts, blobs, cells, startup, times, scale, waiting, bulk and
 returning; without any of them, all. "running" does what "times" does on the
-cloud that OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they found
-the last time; the samples are in .state/bench. --write-docs writes the tables
-into the documentation, and a plot of "running".
+cloud that OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they
+found the last time; the samples are in .state/bench. --write-docs writes the
+tables into the documentation, and a plot of "running".
 """
 
 import argparse
