@@ -39,6 +39,12 @@ from cell0_rebuild.wait import wish_options
 
 _Outcome = rebuilds.Outcome
 
+# These may be about the server, or about nova-api.
+_FAILURES = (_Outcome.FAILED, _Outcome.AWAY)
+
+# Where nova-api was away, servers are to come back soon after it does.
+_AWAY_MAX = datetime.timedelta(minutes=5)
+
 
 class Asking(ty.Protocol):
     """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
@@ -209,7 +215,9 @@ class Sweeper:
                 self._context, {server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
-        for server in self._in_flight.ordered(ordered, now):
+        for server in self._failures.ordered(
+                self._in_flight.ordered(ordered, now),
+                lambda server: server.uuid):
             reason = self._try(
                 server, shape_of[server.uuid], section, now, swept)
             if reason is not None:
@@ -277,14 +285,14 @@ class Sweeper:
         self, server: records.Waiting, shape: shape_cache.Shape,
         answer: rebuilds.Answer, section: ty.Any, now: datetime.datetime,
     ) -> reasons.Reason | None:
-        if answer.outcome in (_Outcome.AWAY, _Outcome.BAD_CREDENTIALS):
+        if answer.outcome in (_Outcome.NO_TOKEN, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text)
         if answer.outcome is _Outcome.ACCEPTED:
             self._in_flight.sent(server, shape, now)
             self._backoff.end(server.uuid)
             self._backoff.end(server.project_id)
         reason = self._rest(server, answer, section, now)
-        if self._failures.hear(answer.outcome is _Outcome.FAILED):
+        if self._failures.hear(server.uuid, answer.outcome in _FAILURES):
             raise exceptions.NoApi(answer.text)
         return reason
 
@@ -304,7 +312,9 @@ class Sweeper:
             answer.outcome, reasons.Reason(code, answer.text))
         self._backoff.begin(
             server.project_id if whole_project else server.uuid, reason, now,
-            section.backoff, section.backoff_max)
+            section.backoff, section.backoff_max
+            if answer.outcome is not _Outcome.AWAY
+            else min(section.backoff_max, _AWAY_MAX))
         return reason
 
 
@@ -327,6 +337,10 @@ _USUAL = {
     _Outcome.NO_ENDPOINT: reasons.Reason(
         reasons.Code.BLOCKED,
         'The project of the server has no endpoint of the compute API.'),
+    _Outcome.AWAY: reasons.Reason(
+        reasons.Code.BLOCKED,
+        'The compute API does not answer the request for the rebuild. It is '
+        'asked again later.'),
     **dict.fromkeys((_Outcome.BUSY, _Outcome.GONE), reasons.Reason(
         reasons.Code.ORDER,
         'Another request was first. The server is looked at again soon.')),
@@ -341,4 +355,5 @@ _REFUSED = {
     _Outcome.NO_ROLE: (reasons.Code.BLOCKED, True),
     _Outcome.NO_ENDPOINT: (reasons.Code.BLOCKED, True),
     _Outcome.FAILED: (reasons.Code.BLOCKED, False),
+    _Outcome.AWAY: (reasons.Code.BLOCKED, False),
 }

@@ -2,8 +2,10 @@
 
 """What is wrong with one server is in the way of no other."""
 
+import contextlib
 import datetime
 
+import ddt
 import fixtures
 from neutronclient.common import exceptions as neutron_exc
 from nova import context as nova_context
@@ -56,8 +58,9 @@ class GoneNetworkTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertIn('is gone', str(found.reason))
 
 
+@ddt.ddt
 class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
-    """nova-api fails with 500."""
+    """nova-api fails, or does not answer."""
 
     def who_wait(self, count):
         """Have servers wait for room that is there then."""
@@ -66,14 +69,15 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room(5)
         return servers
 
-    def fail(self, times):
+    def fail(self, times, code=500):
         """Have the next requests fail."""
         self.keystone.answers += [
-            keystone.refusal(500, 'Unexpected.') for _ in range(times)]
+            keystone.refusal(code, 'Unexpected.') for _ in range(times)]
 
-    def test_who_fails_rests_and_the_next_is_rebuilt(self):
+    @ddt.data(500, 429, 502, 503, 504)
+    def test_who_fails_rests_and_the_next_is_rebuilt(self, code):
         bad, good = self.who_wait(2)
-        self.fail(1)
+        self.fail(1, code)
         swept = self.sweeper.sweep()
         self.assertEqual([bad['id'], good['id']], self.asked())
         self.assertEqual({bad['id']: 'blocked'}, self.codes(swept))
@@ -81,9 +85,29 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         self.assertEqual(2, len(self.asked()))
 
-    def test_three_in_a_row_are_an_outage(self):
+    def test_who_gets_no_answer_rests_five_minutes_at_most(self):
+        self.who_wait(1)
+        for _ in range(7):
+            self.fail(1, 504)
+            self.later += datetime.timedelta(minutes=7)
+            with contextlib.suppress(exceptions.NoApi):
+                self.sweeper.sweep()
+        self.assertEqual(7, len(self.asked()))
+
+    def test_many_that_fail_do_not_keep_others_from_their_turn(self):
+        *bad, good = self.who_wait(6)
+        self.flags(backoff='1s', backoff_max='1s', group=keystone.GROUP)
+        self.fail(5)
+        for _ in range(4):
+            self.later += datetime.timedelta(seconds=10)
+            with contextlib.suppress(exceptions.NoApi):
+                self.sweeper.sweep()
+        self.assertIn(good['id'], self.asked())
+
+    @ddt.data(500, 504)
+    def test_three_in_a_row_are_an_outage(self, code):
         servers = self.who_wait(4)
-        self.fail(3)
+        self.fail(3, code)
         error = self.assertRaises(exceptions.NoApi, self.sweeper.sweep)
         self.assertEqual('Unexpected.', str(error))
         self.assertEqual(
