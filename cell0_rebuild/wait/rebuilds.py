@@ -53,7 +53,7 @@ class Outcome(enum.Enum):
     NO_ENDPOINT = 'no endpoint'
     FAILED = 'failed'
     AWAY = 'away'
-    NO_TOKEN = 'no token'
+    NO_KEYSTONE = 'no keystone'
     BAD_CREDENTIALS = 'bad credentials'
 
 
@@ -102,7 +102,7 @@ class Rebuilds:
         body = {} if number else {'imageRef': image_id}
         number = number or self._conf.cell0_rebuild.api_microversion
         nova = self._nova(project_id)
-        outcome = Outcome.NO_TOKEN
+        outcome = Outcome.NO_KEYSTONE
         try:
             nova.get_token()
             outcome = Outcome.AWAY
@@ -148,7 +148,7 @@ class Rebuilds:
                 f'Keystone does not know the user or the password of '
                 f'[{self._group}], or it was changed: {error}')
         except (ks_exc.ClientException, OSError) as failure:
-            return _failed(failure, Outcome.NO_TOKEN)
+            return _failed(failure, Outcome.NO_KEYSTONE)
         return Answer(Outcome.NO_ROLE, str(error))
 
 

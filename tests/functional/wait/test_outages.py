@@ -9,6 +9,9 @@ import ddt
 import fixtures
 from neutronclient.common import exceptions as neutron_exc
 from nova import context as nova_context
+from nova.scheduler.client import report
+from nova.tests.unit import fake_requests
+from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import reasons
@@ -95,7 +98,7 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(7, len(self.asked()))
 
     def test_many_that_fail_do_not_keep_others_from_their_turn(self):
-        *bad, good = self.who_wait(6)
+        good = self.who_wait(6)[-1]
         self.flags(backoff='1s', backoff_max='1s', group=keystone.GROUP)
         self.fail(5)
         for _ in range(4):
@@ -159,3 +162,70 @@ class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         self.assertEqual(
             [self.sent['id'], self.other['id']], self.asked())
+
+    def test_a_cell_without_a_table_ends_no_sweep_and_is_said_once(self):
+        log = self.useFixture(fixtures.FakeLogger(
+            'cell0_rebuild.wait.dead_cells'))
+        error = db_exc.DBNonExistentTable('instances')
+        with databases.down('cell1', error):
+            for _ in range(3):
+                swept = self.sweeper.sweep()
+        self.assertEqual({self.other['id']: 'order'}, self.codes(swept))
+        self.assertEqual(1, log.output.count('does not tell'))
+
+
+class FailedProbeTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+    """Placement fails for one shape of two."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(order='fifo', group=keystone.GROUP)
+        self.fill()
+        self.bad = self.wait_for_room(
+            flavorRef=self._create_flavor(vcpu=3))
+        self.good = self.wait_for_room()
+        self.make_room(5)
+        self.failing = ('VCPU%3A3',)
+        get = report.SchedulerReportClient.get
+
+        def failing(client, url, *args, **kwargs):
+            if any(part in url for part in self.failing):
+                self.asked_for += 1
+                return fake_requests.FakeResponse(504, 'Too many.')
+            return get(client, url, *args, **kwargs)
+        self.asked_for = 0
+        self.useFixture(fixtures.MockPatchObject(
+            report.SchedulerReportClient, 'get', failing))
+
+    def test_the_other_shape_is_rebuilt(self):
+        swept = self.sweeper.sweep()
+        self.assertEqual([self.good['id']], self.asked())
+        self.assertEqual({self.bad['id']: 'blocked'}, self.codes(swept))
+        self.active(self.good)
+
+    def test_it_is_not_asked_again_soon(self):
+        for _ in range(3):
+            self.sweeper.sweep()
+        self.assertEqual(1, self.asked_for)
+        self.failing = ()
+        self.later += datetime.timedelta(minutes=6)
+        self.active(self.good)
+        self.sweeper.sweep()
+        self.active(self.bad)
+
+    def test_all_that_fail_are_an_outage_that_ends(self):
+        self.failing = ('allocation_candidates',)
+        for _ in range(2):
+            self.assertRaises(exceptions.NoPlacement, self.sweeper.sweep)
+        self.failing = ()
+        self.sweeper.sweep()
+        self.assertEqual([self.bad['id']], self.asked()[:1])
+
+    def test_three_that_fail_do_not_stop_the_others(self):
+        self.failing = ('VCPU%3A3', 'VCPU%3A2', 'VCPU%3A4')
+        for vcpus in (2, 4):
+            self.wait_for_room(flavorRef=self._create_flavor(vcpu=vcpus))
+        for _ in range(2):
+            with contextlib.suppress(exceptions.NoPlacement):
+                self.sweeper.sweep()
+        self.assertEqual([self.good['id']], self.asked())

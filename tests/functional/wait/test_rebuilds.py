@@ -94,7 +94,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
             self.assert_outcome(Outcome.AWAY, webob.Response(status=status))
         self.keystone.down = True
         self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
-        self.assert_outcome(Outcome.NO_TOKEN)
+        self.assert_outcome(Outcome.NO_KEYSTONE)
 
     def test_a_request_that_gets_no_answer_is_told_from_no_token(self):
         self.useFixture(fixtures.MockPatch(
