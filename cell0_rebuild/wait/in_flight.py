@@ -12,6 +12,7 @@ from oslo_log import log as logging
 
 from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
+from cell0_rebuild.wait import dead_cells
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
@@ -45,11 +46,17 @@ class InFlight:
     """Knows who is on its way.
 
     What others have sent, or an earlier process, is read from the cells.
+
+    :ivar cells: those that are away.
     """
 
     def __init__(self, context: ty.Any) -> None:
-        """:param context: an administrator's."""
+        """Know of nobody yet.
+
+        :param context: an administrator's.
+        """
         self._context = context
+        self.cells = dead_cells.DeadCells()
         self._admission = admission.Admission()
         self._noted: dict[str, datetime.datetime] = {}
         self._others = 0
@@ -84,9 +91,9 @@ class InFlight:
         return ended
 
     def _state(self, uuid: str) -> rebuild_state.State:
-        """Tell where a server is; one whose cell is away is on its way."""
+        """Tell where a server is; if nobody can tell, it is on its way."""
         try:
-            return rebuild_state.of(self._context, uuid)
+            return rebuild_state.of(self._context, uuid, self.cells)
         except outages.DATABASES:
             return _State.ON_ITS_WAY
 
@@ -99,6 +106,17 @@ class InFlight:
         """
         self._learn(now)
         return self._admission.ordered(servers)
+
+    def stopped(self, now: datetime.datetime) -> bool:
+        """Tell whether builds fail on hosts, so that one is sent at most."""
+        self._learn(now)
+        return self._admission.stopped
+
+    def rest(
+        self, shape: shape_cache.Shape, now: datetime.datetime
+    ) -> reasons.Reason | None:
+        """Return why a shape rests; None if it does not."""
+        return self._admission.rest(shape, now)
 
     def why_not(
         self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
@@ -132,7 +150,8 @@ class InFlight:
         if self._learned_at == now:
             return
         self._learned_at = now
-        found = [build for build in builds.since(self._context, now - _HISTORY)
+        found = [build for build in builds.since(
+                     self._context, now - _HISTORY, self.cells)
                  if not self.has(build.uuid)]
         self._others = sum(
             build.state is _State.ON_ITS_WAY and build.at + _LOST > now

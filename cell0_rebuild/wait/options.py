@@ -108,6 +108,11 @@ Placement's time.
 
 OPTS: list[cfg.Opt] = [*wish_options.OPTS, *_PACE, *_SERVICE]
 
+# Seconds. Nova sets no time for what it asks other services.
+_TIMEOUT = 60
+# Those that are asked who has room, and what a server asks for.
+_SERVICES = ('placement', 'neutron', 'cinder', 'glance', 'cyborg')
+
 # The scope of a token is the project of the server that is rebuilt.
 _USER = ('auth_url', 'username', 'user_id', 'user_domain_name',
          'user_domain_id', 'password')
@@ -118,6 +123,16 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
     conf.register_opts([*OPTS, *_client_opts()], group=GROUP)
     loading.register_auth_conf_options(conf, GROUP.name)
+
+
+def limit_times(conf: cfg.ConfigOpts) -> None:
+    """Have no service of this process be waited for without end.
+
+    :param conf: in which Nova's options are registered. What a file says
+        comes before this.
+    """
+    for group in _SERVICES:
+        conf.set_default('timeout', _TIMEOUT, group)
 
 
 def problems(conf: cfg.ConfigOpts) -> list[str]:
@@ -142,6 +157,6 @@ def _client_opts() -> list[cfg.Opt]:
     opts = [*loading.get_session_conf_options(),
             *loading.get_adapter_conf_options(include_deprecated=False)]
     # Without a time, an API that hangs would stop the service for ever.
-    cfg.set_defaults(opts, timeout=60, service_type='compute',
+    cfg.set_defaults(opts, timeout=_TIMEOUT, service_type='compute',
                      valid_interfaces=['internal', 'public'])
     return opts

@@ -3,14 +3,20 @@
 import contextlib
 import datetime
 import io
+import socket
 
 import ddt
 import fixtures
+from nova import conf as nova_conf
+from nova import context
 from oslo_config import cfg
+from oslo_config import fixture as config_fixture
 from oslo_config import generator
 import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import wish_options
 from cell0_rebuild.wait import wishes
 
@@ -91,6 +97,36 @@ class OptionsTest(testtools.TestCase):
 
     def test_a_request_is_not_waited_for_without_end(self):
         self.assertEqual(60, self.conf().cell0_rebuild_wait.timeout)
+
+    def test_no_service_is_waited_for_without_end(self):
+        conf = self.useFixture(config_fixture.Config(nova_conf.CONF)).conf
+        conf([], default_config_files=[], default_config_dirs=[])
+        self.addCleanup(conf.clear_default, 'timeout', 'placement')
+        options.limit_times(conf)
+        for group in ('placement', 'neutron', 'cinder', 'glance', 'cyborg'):
+            self.assertEqual(60, conf[group].timeout, group)
+            self.addCleanup(conf.clear_default, 'timeout', group)
+        conf.set_override('timeout', 5, 'neutron')
+        self.assertEqual(5, conf.neutron.timeout)
+
+    def test_a_placement_that_never_answers_is_away(self):
+        conf = self.useFixture(config_fixture.Config(nova_conf.CONF)).conf
+        conf([], default_config_files=[], default_config_dirs=[])
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.options._TIMEOUT', 1))
+        options.limit_times(conf)
+        for group in options._SERVICES:
+            self.addCleanup(conf.clear_default, 'timeout', group)
+        with socket.create_server(('127.0.0.1', 0)) as listening:
+            port = listening.getsockname()[1]
+            for name, value in (('auth_type', 'none'), (
+                    'endpoint_override', f'http://127.0.0.1:{port}')):
+                conf.set_override(name, value, 'placement')
+            self.useFixture(fixtures.MonkeyPatch(
+                'nova.scheduler.client.report.PLACEMENTCLIENT', None))
+            self.assertRaises(
+                exceptions.NoPlacement, probes.room,
+                context.get_admin_context(), 'resources=VCPU:1')
 
     def test_every_option_says_what_it_is_for(self):
         self.assertEqual([], [
