@@ -49,6 +49,11 @@ class Backoff:
         rest = self._rests.get(who)
         return rest.reason if rest is not None and rest.until > now else None
 
+    def times(self, who: str) -> int:
+        """Return how many times in a row a server or a project rested."""
+        rest = self._rests.get(who)
+        return 0 if rest is None else rest.times
+
     def end(self, who: str) -> None:
         """Forget a server or a project: it was not refused."""
         self._rests.pop(who, None)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import datetime
 import typing as ty
@@ -91,14 +92,17 @@ class InFlight:
             return _State.ON_ITS_WAY
 
     def ordered(
-        self, servers: list[records.Waiting], now: datetime.datetime
+        self, servers: list[records.Waiting],
+        shapes: collections.abc.Mapping[str, shape_cache.Shape],
+        now: datetime.datetime,
     ) -> list[records.Waiting]:
         """Return the servers as they are to be tried.
 
         :param servers: in their order.
+        :param shapes: of each server, by its UUID.
         """
         self._learn(now)
-        return self._admission.ordered(servers)
+        return self._admission.ordered(servers, shapes)
 
     def why_not(
         self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
@@ -123,7 +127,9 @@ class InFlight:
         """Note that the rebuild of a server was accepted."""
         self._admission.sent(server, shape, now)
 
-    def keep(self, shapes: ty.Container[shape_cache.Shape]) -> None:
+    def keep(
+        self, shapes: collections.abc.Iterable[shape_cache.Shape]
+    ) -> None:
         """Forget how fast servers of other shapes may be sent."""
         self._admission.keep(shapes)
 

@@ -189,7 +189,7 @@ class Sweeper:
     ) -> None:
         by_shape = self._by_shape(ready, now, swept)
         self._in_flight.keep(by_shape)
-        swept.shapes = len(by_shape)
+        swept.shapes = len({shape.room for shape in by_shape})
         fitting = []
         for shape, servers in by_shape.items():
             uuids = [server.uuid for server in servers]
@@ -206,7 +206,7 @@ class Sweeper:
                 self._context, {server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
-        for server in self._in_flight.ordered(ordered, now):
+        for server in self._in_flight.ordered(ordered, shape_of, now):
             reason = self._try(
                 server, shape_of[server.uuid], section, now, swept)
             if reason is not None:

@@ -12,6 +12,7 @@ from cell0_rebuild.wait import shape_cache
 from tests.unit.wait import samples
 
 SMALL, LARGE = shape_cache.Shape('small'), shape_cache.Shape('large')
+KINDS = 40
 MINUTE = datetime.timedelta(minutes=1)
 LANDED = rebuild_state.State.LANDED
 BURIED = rebuild_state.State.BURIED
@@ -80,6 +81,50 @@ class AdmissionTest(testtools.TestCase):
         self.assertIsNone(self.why_not(LARGE))
         self.now += 1.2 * MINUTE
         self.assertIsNone(self.why_not())
+
+    def tried(self, servers, shapes):
+        """Sweep: return the first that is sent."""
+        for server in self.admission.ordered(servers, shapes):
+            shape = shapes[server.uuid]
+            if self.why_not(shape) is None:
+                self.admission.sent(server, shape, self.now)
+                return server
+        return None
+
+    def test_those_whom_filters_take_do_not_wait_for_those_they_refuse(self):
+        # All of them ask Placement for the same.
+        servers = [samples.server(number, project=str(number // 2))
+                   for number in range(2 * KINDS)]
+        shapes = {server.uuid: shape_cache.Shape('small', None, kind)
+                  for server in servers for kind in (server.project_id,)}
+        calls, tried = 0, None
+        while tried is not servers[-2]:
+            tried = self.tried(servers, shapes)
+            if tried is not None and tried is not servers[-2]:
+                calls += 1
+                self.settle([tried.uuid], BURIED)
+            self.now += MINUTE / 10
+        self.assertEqual(KINDS - 1, calls)
+        self.assertLess(self.now - samples.NOON, 1.2 * KINDS * MINUTE)
+        self.settle([tried.uuid])
+        self.assertEqual(servers, self.admission.ordered(servers, shapes))
+
+    def test_where_filters_refuse_all_a_shape_is_tried_once_a_minute(self):
+        servers = [samples.server(number) for number in range(KINDS)]
+        shapes = {server.uuid: shape_cache.Shape('small', None, server.uuid)
+                  for server in servers}
+        calls = 0
+        for _ in range(1000):
+            tried = self.tried(servers, shapes)
+            if tried is not None:
+                calls += 1
+                self.settle([tried.uuid], BURIED)
+            self.now += MINUTE / 10
+        self.assertIn(calls, range(KINDS + 1, 125))
+
+    def test_all_who_ask_placement_for_the_same_begin_with_one(self):
+        kinds = [shape_cache.Shape('small', None, kind) for kind in 'ab']
+        self.assertEqual([1, 0], [len(self.send(kind)) for kind in kinds])
 
     def test_one_that_lands_ends_what_its_shape_has_learned_of_rests(self):
         for _ in range(5):
