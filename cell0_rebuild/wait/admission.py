@@ -27,6 +27,9 @@ _OTHERS_FIRST = reasons.Reason(
     'There is room. The server is tried when those that are being built are '
     'ACTIVE.')
 
+# Most builds have ended by then.
+_SLOW = datetime.timedelta(minutes=15)
+
 _State = rebuild_state.State
 
 
@@ -62,6 +65,13 @@ class Admission:
     def stopped(self) -> bool:
         """Whether builds fail on hosts."""
         return self._hosts.stopped
+
+    def mended(self, at: datetime.datetime | None) -> None:
+        """Count no builds that failed on hosts before.
+
+        :param at: since when an operator says that hosts are good, or None.
+        """
+        self._hosts.mended(at)
 
     def ordered(
         self, servers: list[records.Waiting],
@@ -99,7 +109,8 @@ class Admission:
 
     def why_not(
         self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
-        now: datetime.datetime, others: int = 0,
+        now: datetime.datetime,
+        others: collections.abc.Sequence[datetime.datetime] = (),
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 
@@ -108,22 +119,38 @@ class Admission:
 
         :param hosts: how many have room for the shape.
         :param section: the options.
-        :param others: how many servers that others sent are on their way.
+        :param others: since when servers that others sent are on their way.
         """
         rest = self.rest(shape, now)
         if rest is not None:
             return rest
-        if len(self.on_their_way) + others >= self._hosts.allowed(now):
+        if self._too_many(now, others):
             return (reasons.Reason(reasons.Code.BROKEN_HOSTS)
                     if self.stopped else _OTHERS_FIRST)
         sent = self.on_their_way.values()
-        alike = sum(one.shape.room == shape.room for one in sent)
+        # The scheduler has taken those that take long.
+        alike = sum(one.shape.room == shape.room and one.at + _SLOW > now
+                    for one in sent)
         if (sum(one.at == now for one in sent) >= hosts
                 or alike >= self._start.allowed(
                     shape.room, section.at_once)
                 or not self._minute.take(section.per_minute)):
             return reasons.Reason(reasons.Code.ORDER)
         return None
+
+    def _too_many(
+        self, now: datetime.datetime,
+        others: collections.abc.Sequence[datetime.datetime],
+    ) -> bool:
+        """Tell whether too many are on their way, over all shapes.
+
+        Those that take long may be slow, or their hosts may have died. One
+        more tells which: if it lands, others follow.
+        """
+        begun = [*(one.at for one in self.on_their_way.values()), *others]
+        slow = not self._hosts.failing and all(
+            at + _SLOW <= now for at in begun)
+        return len(begun) >= self._hosts.allowed(now) + slow
 
     def sent(
         self, server: records.Waiting, shape: shape_cache.Shape,

@@ -53,7 +53,7 @@ class InFlight:
         self._context = context
         self._admission = admission.Admission()
         self._noted: dict[str, datetime.datetime] = {}
-        self._others = 0
+        self._others: list[datetime.datetime] = []
         self._learned_at: datetime.datetime | None = None
 
     def has(self, uuid: str) -> bool:
@@ -140,9 +140,9 @@ class InFlight:
         self._learned_at = now
         found = [build for build in builds.since(self._context, now - _HISTORY)
                  if not self.has(build.uuid)]
-        self._others = sum(
-            build.state is _State.ON_ITS_WAY and build.at + _LOST > now
-            for build in found)
+        self._others = [
+            build.at for build in found
+            if build.state is _State.ON_ITS_WAY and build.at + _LOST > now]
         for build in found:
             self._note_build(
                 build.uuid, build.project_id, build.state, build.at)

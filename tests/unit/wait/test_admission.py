@@ -3,6 +3,8 @@
 import datetime
 import types
 
+import hypothesis
+from hypothesis import strategies as st
 import testtools
 
 from cell0_rebuild.wait import admission
@@ -29,7 +31,7 @@ class AdmissionTest(testtools.TestCase):
         self.now, self.number = samples.NOON, 0
         self.admission = admission.Admission(lambda: 0.0)
 
-    def why_not(self, shape=SMALL, hosts=9, others=0):
+    def why_not(self, shape=SMALL, hosts=9, others=()):
         return self.admission.why_not(
             shape, hosts, self.section, self.now, others)
 
@@ -72,8 +74,55 @@ class AdmissionTest(testtools.TestCase):
         self.assertIsNone(self.why_not(hosts=1))
 
     def test_those_of_others_count(self):
-        self.assertIsNone(self.why_not(others=1))
-        self.assertIs(reasons.Code.ORDER, self.why_not(others=2).code)
+        self.assertIsNone(self.why_not(others=[self.now]))
+        self.assertIs(
+            reasons.Code.ORDER, self.why_not(others=[self.now] * 2).code)
+
+    def test_slow_builds_do_not_stop_all(self):
+        self.send()
+        self.send(LARGE)
+        self.now += 16 * MINUTE
+        self.assertEqual([1, 0], [
+            len(self.send(shape)) for shape in (SMALL, LARGE)])
+        self.settle([samples.server(3).uuid])
+        self.assertEqual([2, 0], [
+            len(self.send(shape)) for shape in (SMALL, LARGE)])
+
+    def test_slow_builds_of_others_do_not_stop_all(self):
+        others = [self.now] * 2
+        self.now += 14 * MINUTE
+        self.assertIsNotNone(self.why_not(others=others))
+        self.now += 2 * MINUTE
+        self.assertIsNone(self.why_not(others=others))
+
+    def test_one_that_failed_lets_slow_builds_stop_all(self):
+        self.send()
+        self.settle(self.send(LARGE), FAILED)
+        self.now += 16 * MINUTE
+        self.assertIsNotNone(self.why_not(LARGE))
+
+    @hypothesis.given(st.lists(
+        st.integers(1, 200), min_size=1, max_size=5))
+    def test_a_broken_host_gets_three_in_an_hour_however_long_it_takes(
+            self, building):
+        self.admission = admission.Admission(lambda: 0.0)
+        self.now, sent, ends = samples.NOON, [], {}
+        for minute in range(4 * 60):
+            for uuid in [uuid for uuid, end in ends.items() if end <= minute]:
+                self.settle([uuid], FAILED)
+                del ends[uuid]
+            for uuid in [uuid for uuid, one in
+                         self.admission.on_their_way.items()
+                         if one.at + 60 * MINUTE <= self.now]:
+                self.admission.lost(uuid)
+                ends.pop(uuid)
+            for uuid in [*self.send(), *self.send(LARGE)]:
+                ends[uuid] = minute + building[len(sent) % len(building)]
+                sent.append(minute)
+            self.now += MINUTE
+        for first in sent:
+            self.assertLessEqual(
+                sum(first <= then < first + 60 for then in sent), 3)
 
     def test_a_shape_that_was_refused_rests_and_no_other(self):
         self.settle(self.send(), BURIED)
