@@ -68,6 +68,7 @@ class InFlight:
         :param section: the options.
         :returns: what became of those that no longer are, by their UUID.
         """
+        self._hear_operator(section.hosts_mended_at)
         ended: dict[str, Ended] = {}
         for uuid, sent in list(self._admission.on_their_way.items()):
             state = self._state(uuid)
@@ -83,6 +84,13 @@ class InFlight:
                     'longer looked at.', instance_uuid=uuid)
                 self._admission.lost(uuid)
         return ended
+
+    def _hear_operator(self, mended: datetime.datetime | None) -> None:
+        stopped = self._admission.stopped
+        self._admission.mended(mended)
+        if stopped and not self._admission.stopped:
+            LOG.info('An operator says that hosts are good: servers are sent '
+                     'again.')
 
     def _state(self, uuid: str) -> rebuild_state.State:
         """Tell where a server is; one whose cell is away is on its way."""
