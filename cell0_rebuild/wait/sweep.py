@@ -38,6 +38,9 @@ from cell0_rebuild.wait import wish_options
 
 _Outcome = rebuilds.Outcome
 
+# A quota may be raised. The answer costs no call of the scheduler.
+_OVER_QUOTA = datetime.timedelta(minutes=5)
+
 
 class Asking(ty.Protocol):
     """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
@@ -206,11 +209,21 @@ class Sweeper:
                 self._context, {server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
+        ordered = order.stand_back(
+            ordered, self._refused_project,
+            lambda server: self._backoff.times(server.uuid))
         for server in self._in_flight.ordered(ordered, shape_of, now):
             reason = self._try(
                 server, shape_of[server.uuid], section, now, swept)
             if reason is not None:
                 swept.reasons[server.uuid] = reason
+
+    def _refused_project(self, server: records.Waiting) -> str | None:
+        """Return the project of a server, if none of it was accepted since
+        one was refused.
+        """
+        project_id = server.project_id
+        return project_id if self._backoff.times(project_id) else None
 
     def _by_shape(
         self, ready: list[records.Waiting], now: datetime.datetime,
@@ -297,9 +310,16 @@ class Sweeper:
         code, whole_project = refused
         reason = _USUAL.get(
             answer.outcome, reasons.Reason(code, answer.text))
+        longest = section.backoff_max
+        if answer.outcome is _Outcome.OVER_QUOTA:
+            # A smaller server of the project may be within it, or a larger
+            # quota be given.
+            self._backoff.begin(server.uuid, reason, now, section.backoff,
+                                min(longest, _OVER_QUOTA))
+            longest = section.backoff
         self._backoff.begin(
             server.project_id if whole_project else server.uuid, reason, now,
-            section.backoff, section.backoff_max)
+            section.backoff, longest)
         return reason
 
 
