@@ -140,7 +140,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
                 if self._stopped.is_set():
                     break  # The last try failed.
                 LOG.exception('The outage could not be told.')
-                pause = _LONGEST
+                pause = pacing.LONGEST
             if retrying.statistics.get('attempt_number', 1) > 1:
                 LOG.info('What did not answer does so again.')
             self._stopped.wait(pause)

@@ -45,6 +45,9 @@ _FAILURES = (_Outcome.FAILED, _Outcome.AWAY)
 # Where nova-api was away, servers are to come back soon after it does.
 _AWAY_MAX = datetime.timedelta(minutes=5)
 
+# A quota may be raised. The answer costs no call of the scheduler.
+_OVER_QUOTA = datetime.timedelta(minutes=5)
+
 
 class Asking(ty.Protocol):
     """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
@@ -205,7 +208,7 @@ class Sweeper:
     ) -> None:
         by_shape = self._by_shape(ready, now, swept)
         self._in_flight.keep(by_shape)
-        swept.shapes = len(by_shape)
+        swept.shapes = len({shape.room for shape in by_shape})
         fitting = self._fitting(by_shape, now, swept, stopped)
         if not fitting:
             return
@@ -214,8 +217,11 @@ class Sweeper:
             else self._shares.of({server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
+        ordered = order.stand_back(
+            ordered, self._refused_project,
+            lambda server: self._backoff.times(server.uuid))
         for server in self._failures.ordered(
-                self._in_flight.ordered(ordered, now),
+                self._in_flight.ordered(ordered, shape_of, now),
                 lambda server: server.uuid):
             if stopped():
                 break
@@ -249,6 +255,13 @@ class Sweeper:
             else:
                 swept.reasons.update(dict.fromkeys(uuids, reason))
         return found
+
+    def _refused_project(self, server: records.Waiting) -> str | None:
+        """Return the project of a server, if none of it was accepted since
+        one was refused.
+        """
+        project_id = server.project_id
+        return project_id if self._backoff.times(project_id) else None
 
     def _by_shape(
         self, ready: list[records.Waiting], now: datetime.datetime,
@@ -337,11 +350,18 @@ class Sweeper:
         code, whole_project = refused
         reason = _USUAL.get(
             answer.outcome, reasons.Reason(code, answer.text))
+        longest = section.backoff_max
+        if answer.outcome is _Outcome.AWAY:
+            longest = min(longest, _AWAY_MAX)
+        if answer.outcome is _Outcome.OVER_QUOTA:
+            # A smaller server of the project may be within it, or a larger
+            # quota be given.
+            self._backoff.begin(server.uuid, reason, now, section.backoff,
+                                min(longest, _OVER_QUOTA))
+            longest = section.backoff
         self._backoff.begin(
             server.project_id if whole_project else server.uuid, reason, now,
-            section.backoff, section.backoff_max
-            if answer.outcome is not _Outcome.AWAY
-            else min(section.backoff_max, _AWAY_MAX))
+            section.backoff, longest)
         return reason
 
 

@@ -240,6 +240,34 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(
             {server['id']: 'quota' for server in servers}, self.codes(swept))
 
+    def test_a_server_over_quota_does_not_stand_before_smaller_ones(self):
+        self.fill()
+        servers = [self.wait_for_room(
+            flavorRef=self._create_flavor(vcpu=vcpus)) for vcpus in (4, 1)]
+        self.make_room(5)
+        self.keystone.answers.append(
+            keystone.refusal(403, 'Quota exceeded for cores.'))
+        self.sweeper.sweep()
+        self.later = datetime.timedelta(seconds=73)
+        self.sweeper.sweep()
+        self.assertEqual([server['id'] for server in servers],
+                         self.asked()[:2])
+        self.active(servers[1])
+
+    def test_a_quota_that_is_raised_is_seen_soon(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        for tried in range(1, 7):
+            self.keystone.answers.append(
+                keystone.refusal(403, 'Quota exceeded for cores.'))
+            self.sweeper.sweep()
+            self.assertEqual(tried, len(self.asked()))
+            self.later += datetime.timedelta(minutes=6, seconds=1)
+        self.keystone.answers.clear()
+        self.sweeper.sweep()
+        self.active(server)
+
     def test_a_project_without_the_role_is_skipped(self):
         self.fill()
         server = self.wait_for_room()
