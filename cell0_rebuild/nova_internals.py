@@ -160,7 +160,8 @@ MOVES = (
         'nova.db.main.api', 'constraint', '**conditions',
         'called: only a row without a host is deleted'),
     patching.Target(
-        'nova.db.main.api', 'equal_any', '*values', 'called: likewise'),
+        'nova.db.main.api', 'equal_any', '*values',
+        'called: what the host of a row has to be, so that it is deleted'),
     patching.Target(
         'nova.objects.ec2', 'get_int_id_from_instance_uuid',
         'context, instance_uuid',
@@ -180,13 +181,15 @@ DELETION = patching.Target(
 CLAIMS = (
     patching.Target(
         'nova.accelerator.cyborg', 'get_client', 'context',
-        'called: when a build has failed'),
+        'called: the client of Cyborg'),
     patching.Target(
         'nova.accelerator.cyborg', '_CyborgClient.delete_arqs_by_uuid',
-        'self, arq_uuids', 'called: before a build, and when one has failed'),
+        'self, arq_uuids',
+        'called: frees the accelerators that a build has left'),
     patching.Target(
         'nova.accelerator.cyborg', '_CyborgClient.get_arqs_for_instance',
-        'self, instance_uuid, only_resolved=False', 'called: before a build'),
+        'self, instance_uuid, only_resolved=False',
+        'called: finds the accelerators that an earlier build has left'),
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.remove_provider_tree_from_instance_allocation',
@@ -237,7 +240,8 @@ DEMANDS = (
         'flavor, affinity_policy=None', 'called: what the flavor asks for'),
     patching.Target(
         'nova.virt.hardware', 'get_pci_numa_policy_constraint',
-        'flavor, image_meta', 'called: likewise'),
+        'flavor, image_meta',
+        'called: how near to its PCI devices has a server to run?'),
     patching.Target(
         'nova.accelerator.cyborg', 'get_device_profile_request_groups',
         'context, dp_name, owner=None', 'called: what a device asks for'),
@@ -308,12 +312,11 @@ CHECKS = (
         'called: asks Neutron for security groups'),
     patching.Target(
         'nova.network.neutron', 'API._clean_security_groups',
-        'self, security_groups',
-        'called: leaves out the default group'),
+        'self, security_groups', 'called: leaves out the default group'),
     patching.Target(
         'nova.network.neutron', 'API._process_security_groups',
         'self, instance, neutron, security_groups',
-        'called: are they there for a compute?'),
+        'called: are the security groups there?'),
     patching.Target(
         'nova.utils', 'get_system_metadata_from_image',
         'image_meta, flavor=None',
@@ -384,21 +387,17 @@ CHECKS = (
         'self, context, snapshot_id',
         'called: is the snapshot that a volume comes from there?'),
     patching.Target(
-        'nova.volume.cinder', 'API.get_all_volume_types',
-        'self, context',
+        'nova.volume.cinder', 'API.get_all_volume_types', 'self, context',
         'called: is the type of a new volume there?'),
     patching.Target(
-        'nova.virt.hardware', 'get_vtpm_constraint',
-        'flavor, image_meta',
+        'nova.virt.hardware', 'get_vtpm_constraint', 'flavor, image_meta',
         'called: does the server get a vTPM?'),
     patching.Target(
-        'nova.virt.hardware', 'get_tpm_secret_security_constraint',
-        'flavor',
+        'nova.virt.hardware', 'get_tpm_secret_security_constraint', 'flavor',
         'called: in whose name is the secret of its vTPM made?',
         absent='26 to 32'),
     patching.Target(
-        'nova.virt.hardware', 'numa_get_constraints',
-        'flavor, image_meta',
+        'nova.virt.hardware', 'numa_get_constraints', 'flavor, image_meta',
         'called: the NUMA topology of the flavor with the new image'),
     patching.Target(
         'nova.objects.quotas', 'Quotas.check_deltas',
@@ -416,7 +415,7 @@ RECOVERY = (
     patching.Target(
         'nova.compute.utils', 'add_instance_fault_from_exc',
         'context, instance, fault, exc_info=None, fault_message=None',
-        'called: says what to do'),
+        'called: tells the owner of a mended server what to do'),
 )
 
 # Called by cell0-rebuild-manage to tell why a server finds no host.
@@ -431,14 +430,15 @@ PROBES = (
         'called: what Placement is asked for'),
     patching.Target(
         'nova.scheduler.utils', 'ResourceRequest.to_querystring', 'self',
-        'called: the same as a query'),
+        'called: what Placement is asked for, as a query'),
     patching.Target(
         'nova.scheduler.host_manager', 'HostManager.refresh_cells_caches',
         'self', 'called: finds the host that was asked for'),
     patching.Target(
         'nova.scheduler.host_manager',
         'HostManager.get_compute_nodes_by_host_or_node',
-        'self, ctxt, host, node, cell=None', 'called by Nova: likewise'),
+        'self, ctxt, host, node, cell=None',
+        'called by Nova: finds the host that was asked for, in one cell'),
     patching.Target(
         'nova.scheduler.client.report', 'SchedulerReportClient.get',
         'self, url, version=None, global_request_id=None',
@@ -486,7 +486,7 @@ WAITING = (
     patching.Target(
         'nova.objects.instance', 'Instance.get_by_uuid',
         'cls, context, uuid, expected_attrs=None, use_slave=False',
-        'called: likewise, and what has become of it'),
+        'called: which image has a server, and what became of it?'),
     patching.Target(
         'nova.objects.instance_action', 'InstanceAction.create', 'self',
         'called: tells the owner why a server waits'),
