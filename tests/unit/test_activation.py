@@ -298,7 +298,7 @@ class ActivateTest(throwaway.TestCase):
         self.activate()
         self.assertEqual('', self.stderr.getvalue())
 
-    def test_a_service_that_imports_all_at_first_did_not_log_it(self):
+    def test_a_service_that_imports_all_at_first_logs_it(self):
         self.useFixture(
             fixtures.MonkeyPatch('oslo_log.log.setup', lambda *_: None))
         logged = self.useFixture(fixtures.FakeLogger())

@@ -228,7 +228,7 @@ class FailureTest(recovering.RecoverTestCase):
                       found[self.server['id']]['result'])
         self.assert_recovered('leftovers')
 
-    def test_leftovers_without_placement_were_reported_as_none(self):
+    def test_leftovers_without_placement_are_reported_as_unknown(self):
         self.rebuild_until(recovering.TAGS, before=recovering.crash)
         with recovering.placement_down():
             recovering.recover()

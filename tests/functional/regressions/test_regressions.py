@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Bugs that were found, named after what they did to the user."""
+"""What did not hold once, because of a bug."""
 
 import threading
 
@@ -25,7 +25,7 @@ from tests.functional import races_base
 
 class LostServerTest(races_base.RaceTestCase):
 
-    def test_a_lost_confirmation_deleted_the_server_that_was_built(self):
+    def test_a_lost_confirmation_leaves_the_server_that_is_built(self):
         def deliver_and_fail(*args, **kwargs):
             self._wait_for_assert(lambda: self.assertEqual(
                 'ACTIVE', self.api.get_server(self.server['id'])['status']))
@@ -39,7 +39,7 @@ class LostServerTest(races_base.RaceTestCase):
             {}, self._get_allocations_by_server_uuid(self.server['id']))
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
-    def test_a_message_that_no_compute_got_left_it_in_build(self):
+    def test_a_message_that_no_compute_gets_buries_it_again(self):
         def fail(*args, **kwargs):
             raise messaging.MessageDeliveryFailure('broker is down')
         self.stub_out(base.CAST, fail)
@@ -50,7 +50,7 @@ class LostServerTest(races_base.RaceTestCase):
         self.assertEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
 
-    def test_a_database_that_was_away_after_it_had_lost_the_server(self):
+    def test_a_database_away_once_after_a_lost_message_buries_it_again(self):
         def fail(*args, **kwargs):
             raise messaging.MessageDeliveryFailure('broker is down')
         self.stub_out(base.CAST, fail)
@@ -62,7 +62,7 @@ class LostServerTest(races_base.RaceTestCase):
             [('create', ['Error']), ('rebuild', ['Error'])],
             self.actions(self.server))
 
-    def test_a_database_that_was_away_once_left_it_in_build(self):
+    def test_a_database_away_once_in_a_burial_shows_it_again(self):
         self._be_away_once()
         self.computes['host1'].stop()
         self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
@@ -71,7 +71,7 @@ class LostServerTest(races_base.RaceTestCase):
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
 
-    def test_a_database_that_was_away_left_it_in_build_for_ever(self):
+    def test_a_database_that_is_away_refuses_without_a_trace(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
         self.stub_out('cell0_rebuild.move.cell0_db.hide', be_away)
@@ -91,7 +91,7 @@ class LostServerTest(races_base.RaceTestCase):
             show(*args)
         self.stub_out('cell0_rebuild.move.cell0_db.show', be_away_once)
 
-    def test_a_name_set_before_a_conductor_came_was_lost_at_its_burial(self):
+    def test_a_name_set_before_a_conductor_comes_is_kept_by_a_burial(self):
         def rename(*args, **kwargs):
             self.api.put_server(
                 self.server['id'], {'server': {'name': 'late'}})
@@ -102,7 +102,7 @@ class LostServerTest(races_base.RaceTestCase):
         self.rebuild(self.server)
         self.assertEqual('late', self.buried_again(self.server)['name'])
 
-    def test_rebuilt_at_once_after_its_burial_it_lost_its_resources(self):
+    def test_rebuilt_at_once_after_its_burial_it_keeps_its_resources(self):
         service = self.computes['host1'].service_ref.uuid
         self.api.put_service(service, {'status': 'disabled'})
 
@@ -133,7 +133,7 @@ class StaleAttemptTest(races_base.RaceTestCase):
         self._calls = 0
         self._select = query.SchedulerQueryClient.select_destinations
 
-    def test_a_late_no_valid_host_took_the_live_server_its_resources(self):
+    def test_a_late_no_valid_host_leaves_the_live_server_its_resources(self):
         self._answer_late(lambda: self.active(self.server))
         self.rebuild(self.server)
         self.wait_until_answered()
@@ -141,7 +141,7 @@ class StaleAttemptTest(races_base.RaceTestCase):
             {}, self._get_allocations_by_server_uuid(self.server['id']))
         self.assert_shown_once(self.server['id'], 'ACTIVE')
 
-    def test_a_late_no_valid_host_showed_a_server_that_was_on_its_way(self):
+    def test_a_late_no_valid_host_shows_no_server_that_is_on_its_way(self):
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self._answer_late(lambda: None)
@@ -153,7 +153,7 @@ class StaleAttemptTest(races_base.RaceTestCase):
         late.deliver(1)
         self.active(self.server)
 
-    def test_a_late_host_left_the_live_server_resources_on_two_hosts(self):
+    def test_a_late_host_leaves_the_live_server_resources_on_one_host(self):
         claimed = []
 
         def fill_and_select(*args, **kwargs):
@@ -196,7 +196,7 @@ class StaleAttemptTest(races_base.RaceTestCase):
 
 class DeletedServerTest(races_base.RaceTestCase):
 
-    def test_a_delete_at_the_hand_over_left_a_row_for_ever(self):
+    def test_a_delete_at_the_hand_over_leaves_no_row(self):
         deleted, marked = threading.Event(), threading.Event()
         cleanup = 'nova.compute.api.API._local_delete_cleanup'
         end = api_db.end
@@ -241,11 +241,11 @@ class NewerVersionTest(races_base.RaceTestCase):
             'cell0_rebuild.move.attempt_record.AttemptRecord.put_on',
             put_more_on)
 
-    def test_an_older_conductor_refused_to_build_it(self):
+    def test_an_older_conductor_builds_it(self):
         self.rebuild(self.server)
         self.active(self.server)
 
-    def test_a_delete_by_an_older_nova_api_was_a_500(self):
+    def test_an_older_nova_api_deletes_it(self):
         self.useFixture(base.Interception(
             races_base.SCHEDULER,
             before=lambda *args, **kwargs: self.api.delete_server(
@@ -253,7 +253,7 @@ class NewerVersionTest(races_base.RaceTestCase):
         self.rebuild(self.server)
         self.assert_gone()
 
-    def test_an_older_recover_did_not_bring_it_back(self):
+    def test_an_older_recover_brings_it_back(self):
         self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
                       '_build', recovering.crash)
         self.rebuild(self.server)
@@ -263,7 +263,7 @@ class NewerVersionTest(races_base.RaceTestCase):
 
 class AnswerTest(base.FunctionalTestCase):
 
-    def test_an_address_that_somebody_took_was_a_500(self):
+    def test_an_address_that_somebody_has_taken_is_refused(self):
         network = self.neutron.network_1['id']
         server = self.bury(
             networks=[{'uuid': network, 'fixed_ip': '192.168.1.50'}])
@@ -276,7 +276,7 @@ class AnswerTest(base.FunctionalTestCase):
             neutron.API, 'validate_networks', taken))
         self.assertIn('192.168.1.50', self.assert_refused(400, server))
 
-    def test_a_change_of_the_request_spec_was_lost_to_a_new_image(self):
+    def test_a_change_of_the_request_spec_outlives_a_refused_image(self):
         server = self.bury()
 
         def pin(*args):
@@ -293,7 +293,7 @@ class AnswerTest(base.FunctionalTestCase):
             'zone', databases.spec_of(server['id']).availability_zone)
         self.assert_shown_once(server['id'], 'ERROR')
 
-    def test_a_project_mates_own_key_was_not_found(self):
+    def test_a_key_is_that_of_the_project_mate_who_asks(self):
         server = self.bury()
         self._start_compute('host1')
         self.api = self.api_fixture.api
@@ -309,7 +309,7 @@ class AnswerTest(base.FunctionalTestCase):
 
 class BuiltServerTest(base.FunctionalTestCase):
 
-    def test_its_ec2_id_was_that_of_another_server(self):
+    def test_its_ec2_id_is_its_own(self):
         server = self.bury()
         self._start_compute('host1')
         other = self._create_server(networks='none')
@@ -328,7 +328,7 @@ class BuiltServerTest(base.FunctionalTestCase):
             cells.targeted(context, mapping.cell_mapping),
             server['id']).ec2_ids.instance_id
 
-    def test_a_flavor_with_extra_specs_had_its_request_spec_rewritten(self):
+    def test_a_flavor_with_extra_specs_leaves_its_request_spec_as_it_is(self):
         flavor = self._create_flavor(
             extra_spec={'hw:cpu_policy': 'shared'})
         server = self.bury(flavorRef=flavor)

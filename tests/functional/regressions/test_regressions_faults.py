@@ -22,7 +22,7 @@ from tests.functional import races_base
 
 class DeadConductorTest(races_base.RaceTestCase):
 
-    def test_a_delete_after_its_conductor_had_died_left_a_row_for_ever(self):
+    def test_a_delete_after_its_conductor_has_died_leaves_no_row(self):
         self.stub_out('cell0_rebuild.move.attempt.hand_over',
                       recovering.crash)
         self.rebuild(self.server)
@@ -33,7 +33,7 @@ class DeadConductorTest(races_base.RaceTestCase):
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
-    def test_a_delete_after_its_conductor_had_died_left_a_ghost_listed(self):
+    def test_a_delete_after_its_conductor_has_died_leaves_no_ghost(self):
         self.stub_out('cell0_rebuild.conductor.builder.Builder.'
                       '_map_instance_to_cell', recovering.crash)
         self.rebuild(self.server)
@@ -54,7 +54,7 @@ class DeadConductorTest(races_base.RaceTestCase):
 
 class AcceleratorTest(base.FunctionalTestCase):
 
-    def test_recovered_it_was_rebuilt_with_a_second_accelerator(self):
+    def test_recovered_it_is_rebuilt_with_one_accelerator(self):
         accelerators = self.useFixture(cyborg.Cyborg())
         compute = self._start_compute('host1').service_ref.uuid
         flavor = accelerators.add_device(self)
@@ -75,30 +75,30 @@ class AcceleratorTest(base.FunctionalTestCase):
 class LostCommitTest(races_base.RaceTestCase):
     """A database has committed, and then its connection is lost."""
 
-    def test_a_move_that_was_refused_left_it_in_build_for_ever(self):
+    def test_a_move_that_is_refused_leaves_no_trace(self):
         self._assert_refused_without_a_trace('api')
 
-    def test_a_new_image_stayed_in_its_request_spec(self):
+    def test_a_new_image_that_is_refused_leaves_no_trace(self):
         self._assert_refused_without_a_trace(
             'api', imageRef=self.glance.auto_disk_config_enabled_image['id'])
 
-    def test_a_hiding_that_was_refused_hid_it_from_its_owner(self):
+    def test_a_hiding_that_is_refused_leaves_no_trace(self):
         self._assert_refused_without_a_trace('cell0')
 
-    def test_a_hiding_and_no_database_since_hid_it_from_its_owner(self):
+    def test_a_hiding_and_no_database_since_show_it_in_build(self):
         self.stub_out(
             'cell0_rebuild.move.cell0_db.show', self._raise_away)
         self.useFixture(LostCommit('cell0'))
         self.assert_refused(409, self.server)
         self.assert_shown_once(self.server['id'], 'BUILD')
 
-    def test_a_conductor_that_took_it_did_not_build_it(self):
+    def test_a_conductor_that_has_taken_it_builds_it(self):
         # The first is nova-api's.
         self.useFixture(LostCommit('api', number=2))
         self.rebuild(self.server)
         self.active(self.server)
 
-    def test_a_conductor_that_had_mapped_it_left_it_in_build_for_ever(self):
+    def test_a_conductor_that_has_mapped_it_buries_it_again(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.into_cell',
             after=self._raise_away))
@@ -107,7 +107,7 @@ class LostCommitTest(races_base.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assertEqual([], databases.dump()['cell1']['instances'])
 
-    def test_a_conductor_that_handed_it_over_left_it_in_build_for_ever(self):
+    def test_a_conductor_that_has_handed_it_over_buries_it_again(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.end', after=self._raise_away))
         self.rebuild(self.server)
@@ -115,7 +115,7 @@ class LostCommitTest(races_base.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assertEqual([], databases.dump()['cell1']['instances'])
 
-    def test_a_hand_over_that_was_not_committed_left_a_build_request(self):
+    def test_a_hand_over_that_is_not_committed_leaves_no_build_request(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.end', before=self._raise_away))
         self.rebuild(self.server)
@@ -125,7 +125,7 @@ class LostCommitTest(races_base.RaceTestCase):
         self.assertEqual([], found['api']['build_requests'])
         self.assertEqual([], found['cell1']['instances'])
 
-    def test_a_cast_that_failed_and_a_lost_commit_showed_it_twice(self):
+    def test_a_cast_that_fails_and_a_lost_commit_show_it_once(self):
         self.useFixture(base.Interception(base.CAST, before=self._raise_away))
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.remap', after=self._raise_away))
@@ -134,14 +134,14 @@ class LostCommitTest(races_base.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assertEqual([], databases.dump()['cell1']['instances'])
 
-    def test_a_refused_rebuild_was_taken_back_only_halfway(self):
+    def test_a_refused_rebuild_is_taken_back_as_a_whole(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
                       'rebuild_instance_in_cell0', be_silent)
         self._assert_refused_without_a_trace('api', number=2)
 
-    def test_a_hiccup_while_it_was_taken_back_left_it_in_build(self):
+    def test_a_hiccup_while_it_is_taken_back_leaves_no_trace(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
@@ -204,37 +204,37 @@ class AnswerTest(base.FunctionalTestCase):
             networks=[{'port': self.neutron.port_1['id']}])
         self._start_compute('host1')
 
-    def test_a_network_service_that_was_away_was_a_500(self):
+    def test_a_network_service_that_is_away_is_told(self):
         self._assert_told_of(
             'network service', neutron_exc.ServiceUnavailable(),
             'nova.network.neutron.API.validate_networks')
 
-    def test_an_image_service_that_was_away_was_a_500(self):
+    def test_an_image_service_that_is_away_is_told(self):
         self._assert_told_of(
             'image service', exception.GlanceConnectionFailed(
                 server='it', reason='away'), 'nova.image.glance.API.get')
 
-    def test_a_port_that_neutron_could_not_show_was_a_500(self):
+    def test_a_port_that_neutron_cannot_show_is_told(self):
         self._assert_told_of(
             'Failed to access port', neutron_exc.ServiceUnavailable(),
             'nova.tests.fixtures.NeutronFixture.show_port')
 
-    def test_an_image_service_that_was_broken_was_a_500(self):
+    def test_an_image_service_that_is_broken_is_told(self):
         self._assert_told_of(
             'image service', glance_exc.HTTPInternalServerError('broken'),
             'nova.image.glance.API.get')
 
-    def test_a_database_that_was_away_at_first_was_a_500(self):
+    def test_a_database_that_is_away_at_first_is_told(self):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
             'cell0_rebuild.move.lookup._read')
 
-    def test_a_database_that_was_away_before_the_move_was_a_500(self):
+    def test_a_database_that_is_away_before_the_move_is_told(self):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
             'nova.objects.BlockDeviceMappingList.get_by_instance_uuid')
 
-    def test_a_database_that_was_away_when_it_was_taken_back_was_a_500(self):
+    def test_a_database_that_is_away_when_it_is_taken_back_is_told(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
 
@@ -247,7 +247,7 @@ class AnswerTest(base.FunctionalTestCase):
                       self.assert_refused(409, self.server))
         self.assert_shown_once(self.server['id'], 'BUILD')
 
-    def test_a_lost_answer_and_a_hiccup_of_the_database_was_a_500(self):
+    def test_a_lost_answer_and_a_hiccup_of_the_database_build_it(self):
         def lose(*args):
             raise exceptions.NoConductor('no answer')
 

@@ -40,7 +40,7 @@ class HeldHandOver(fixtures.Fixture):
 
 class LostChangeTest(races_base.RaceTestCase):
 
-    def test_a_name_given_while_it_was_buried_again_was_lost(self):
+    def test_a_name_given_while_it_is_buried_again_is_kept(self):
         self.api.put_service_force_down(
             self.computes['host1'].service_ref.uuid, True)
         self.useFixture(base.Interception(
@@ -48,7 +48,7 @@ class LostChangeTest(races_base.RaceTestCase):
         self.rebuild(self.server)
         self.assertEqual('late', self.buried_again(self.server)['name'])
 
-    def test_a_name_given_while_a_move_was_taken_back_was_lost(self):
+    def test_a_name_given_while_a_move_is_taken_back_is_kept(self):
         hook = self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.to_cell0', before=self._rename))
         self.stub_out('cell0_rebuild.move.cell0_db.hide',
@@ -63,20 +63,20 @@ class LostChangeTest(races_base.RaceTestCase):
 
 class LostDeleteTest(races_base.RaceTestCase):
 
-    def test_a_rebuild_at_the_end_of_a_delete_undid_it(self):
+    def test_a_rebuild_at_the_end_of_a_delete_is_refused(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.cell0_db.hide',
             before=self._all_but_delete))
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
 
-    def test_a_delete_that_a_rebuild_overtook_was_204_and_not_done(self):
+    def test_a_delete_that_a_rebuild_overtakes_is_done(self):
         self.useFixture(base.Interception(
             'nova.compute.api.API._delete', before=self._rebuild))
         self.api.delete_server(self.server['id'])
         self.assert_gone()
 
-    def test_a_delete_met_by_the_begin_of_a_rebuild_was_500(self):
+    def test_a_delete_met_by_the_begin_of_a_rebuild_is_done(self):
         late = self.useFixture(races_base.HeldMessage())
         self.useFixture(base.Interception(
             'nova.compute.api.API._delete',
@@ -85,7 +85,7 @@ class LostDeleteTest(races_base.RaceTestCase):
         late.deliver()
         self.assert_gone()
 
-    def test_a_delete_met_by_the_end_of_a_rebuild_left_its_port_bound(self):
+    def test_a_delete_met_by_the_end_of_a_rebuild_frees_its_port(self):
         port = self.neutron.create_port({'port': {
             'network_id': self.neutron.network_1['id'],
             'tenant_id': self.api.project_id}})['port']
@@ -106,7 +106,7 @@ class LostDeleteTest(races_base.RaceTestCase):
         self.assertEqual(
             '', self.neutron.show_port(port['id'])['port']['device_id'])
 
-    def test_an_error_of_a_delete_met_by_a_rebuild_was_hidden(self):
+    def test_an_error_of_a_delete_met_by_a_rebuild_is_shown(self):
         late = self.useFixture(races_base.HeldMessage())
         self.useFixture(base.Interception(
             'nova.compute.utils.may_have_ports_or_volumes',
@@ -142,39 +142,39 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
         self.late.let_through()
         self.conductor = self.useFixture(HeldHandOver())
 
-    def test_a_delete_met_by_the_hand_over_was_204_and_not_done(self):
+    def test_a_delete_met_by_the_hand_over_is_done(self):
         self._delete_while_handed_over()
         self.assert_gone()
 
-    def test_a_stock_delete_met_by_the_hand_over_was_204_and_not_done(self):
+    def test_a_stock_delete_met_by_the_hand_over_is_done(self):
         self._have_the_api_delete_as_stock_nova()
         self._delete_while_handed_over()
         self.assert_gone()
 
-    def test_a_stock_delete_met_by_the_end_of_a_rebuild_was_not_done(self):
+    def test_a_stock_delete_met_by_the_end_of_a_rebuild_is_done(self):
         self._have_the_api_delete_as_stock_nova()
         self._delete_while_handed_over(until=DESTROY)
         self.assert_gone()
 
-    def test_a_stock_delete_was_not_done_if_one_locked_the_server(self):
+    def test_a_stock_delete_is_done_if_somebody_locks_the_server(self):
         self._have_the_api_delete_as_stock_nova()
         self._delete_while_handed_over(
             begin=lambda: self.admin_api.post_server_action(
                 self.server['id'], {'lock': {}}))
         self.assert_gone()
 
-    def test_a_stock_delete_was_forgotten_if_the_conductor_died(self):
+    def test_a_stock_delete_is_completed_if_the_conductor_dies(self):
         self._have_the_api_delete_as_stock_nova()
         self._delete_and_let_the_conductor_die()
         self.assertEqual('deleted', self._recovered())
         self.assert_gone()
 
-    def test_a_delete_was_forgotten_if_nova_api_died_as_well(self):
+    def test_a_delete_is_completed_if_nova_api_dies_as_well(self):
         self._die_in_a_delete(MARK)
         self.assertEqual('built', self._recovered())
         self.assert_gone()
 
-    def test_a_marked_delete_was_forgotten_if_nova_api_died_as_well(self):
+    def test_a_marked_delete_is_completed_if_nova_api_dies_as_well(self):
         self._die_in_a_delete(DESTROY)
         self.assertEqual('deleted', self._recovered())
         self.assert_gone()
@@ -224,7 +224,7 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
 
 class LostClaimTest(races_base.RaceTestCase):
 
-    def test_a_stale_conductor_took_the_resources_of_a_live_server(self):
+    def test_a_stale_conductor_leaves_a_live_server_its_resources(self):
         self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 1)
         self.useFixture(base.Interception(
             base.CAST, before=self._release))
@@ -246,7 +246,7 @@ class LostClaimTest(races_base.RaceTestCase):
 
 class LostServerTest(recovering.RecoverTestCase):
 
-    def test_a_recovery_lost_one_that_had_got_to_a_cell_just_then(self):
+    def test_one_that_gets_to_a_cell_just_then_is_recovered(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.seize', before=self._go_on))
         self.rebuild(self.server)
@@ -260,7 +260,7 @@ class LostServerTest(recovering.RecoverTestCase):
         self.late.deliver()
         self.assertEqual('cell1', databases.cell_of(self.server['id']))
 
-    def test_a_recovery_that_an_update_undid_was_told_as_done(self):
+    def test_a_recovery_that_an_update_undoes_is_told_as_failed(self):
         self.rebuild(self.server)
         update = objects.BuildRequest.get_by_instance_uuid(
             nova_context.get_admin_context(), self.server['id'])
@@ -275,7 +275,7 @@ class LostServerTest(recovering.RecoverTestCase):
         self.assertEqual(
             'renamed', self.api.get_server(self.server['id'])['name'])
 
-    def test_a_recovery_lost_one_whose_rebuild_began_just_then(self):
+    def test_one_whose_rebuild_begins_just_then_is_built(self):
         self.late.let_through()
         conductor = self.useFixture(HeldHandOver())
         self.useFixture(base.Interception(
@@ -286,14 +286,14 @@ class LostServerTest(recovering.RecoverTestCase):
         self.active(self.server)
         self.assert_shown_once(self.server['id'], 'ACTIVE')
 
-    def test_a_conductor_that_was_stale_destroyed_the_mapping_of_one(self):
+    def test_a_stale_conductor_leaves_the_mapping_of_one(self):
         self.rebuild_until(
             'cell0_rebuild.conductor.builder.Builder._check_current',
             after=lambda *args, **kwargs: recovering.recover())
         self.assert_buried()
         self.assert_can_be_rebuilt()
 
-    def test_a_recovery_left_one_in_two_cells_that_a_compute_took(self):
+    def test_one_that_a_compute_takes_is_in_one_cell(self):
         self.late.let_through()
         conductor = self.useFixture(HeldHandOver())
         conductor.rebuild(self)
