@@ -1,67 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What two requests at the same time once did to a server."""
+"""A DELETE meets a rebuild, at every step of either."""
 
 import threading
 
-import fixtures
 from nova.compute import api as nova_api
 from nova import context as nova_context
 from nova import objects
-from nova.scheduler.client import report
 from nova.tests.functional.api import client
 
-from cell0_rebuild.conductor import stale_claims
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import cell0_db
+from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import recovering
+from tests.functional import newer
 from tests.functional import races_base
+from tests.functional import recovering
 
 DESTROY = 'nova.objects.instance.Instance.destroy'
 MARK = 'nova.compute.api.API._update_queued_for_deletion'
 
 
-class HeldHandOver(fixtures.Fixture):
-    """Holds a conductor that has handed a server over to a cell."""
-
-    def _setUp(self):
-        self._reached, self.goes_on = threading.Event(), threading.Event()
-        self.useFixture(base.Interception(base.CAST, before=self._hold))
-
-    def _hold(self, *args, **kwargs):
-        self._reached.set()
-        self.goes_on.wait(30)
-
-    def rebuild(self, test):
-        """Have the server of a test rebuilt until it is handed over."""
-        test.rebuild(test.server)
-        test.assertTrue(self._reached.wait(30))
-
-
-class LostChangeTest(races_base.RaceTestCase):
-
-    def test_a_name_given_while_it_is_buried_again_is_kept(self):
-        self.api.put_service_force_down(
-            self.computes['host1'].service_ref.uuid, True)
-        self.useFixture(base.Interception(
-            recovering.BACK, before=self._rename))
-        self.rebuild(self.server)
-        self.assertEqual('late', self.buried_again(self.server)['name'])
-
-    def test_a_name_given_while_a_move_is_taken_back_is_kept(self):
-        hook = self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.to_cell0', before=self._rename))
-        self.stub_out('cell0_rebuild.move.cell0_db.hide',
-                      lambda context, instance_uuid: False)
-        self.assert_refused(409, self.server)
-        self.assertEqual([], hook.waiting())
-        self.assertEqual('late', self.buried_again(self.server)['name'])
-
-    def _rename(self, *args, **kwargs):
-        self.api.put_server(self.server['id'], {'server': {'name': 'late'}})
-
-
-class LostDeleteTest(races_base.RaceTestCase):
+class DeleteRaceTest(races_base.RaceTestCase):
 
     def test_a_rebuild_at_the_end_of_a_delete_is_refused(self):
         self.useFixture(base.Interception(
@@ -118,6 +79,71 @@ class LostDeleteTest(races_base.RaceTestCase):
         late.deliver()
         self.active(self.server)
 
+    def test_a_delete_between_check_and_move_wins(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            after=lambda *args: self.api.delete_server(self.server['id'])))
+        self.assert_refused(409, self.server)
+        self.assert_gone()
+
+    def test_a_delete_that_begins_between_move_and_hiding_wins(self):
+        hide = cell0_db.hide
+
+        def begin_to_delete(context, instance_uuid):
+            instance = objects.Instance.get_by_uuid(context, instance_uuid)
+            instance.task_state = 'deleting'
+            instance.save()
+            return hide(context, instance_uuid)
+        self.stub_out(
+            'cell0_rebuild.move.cell0_db.hide', begin_to_delete)
+        self.assert_refused(409, self.server)
+        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+        self.assertEqual([], databases.dump()['api']['build_requests'])
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def test_a_delete_that_began_earlier_ends_the_rebuild(self):
+        context = nova_context.get_admin_context()
+        instance = objects.Instance.get_by_uuid(
+            cells.in_cell0(context), self.server['id'])
+        late = self.useFixture(races_base.HeldMessage())
+        self.rebuild(self.server)
+        instance.task_state = 'deleting'
+        instance.save()
+        late.deliver()
+        server = self.buried_again(self.server)
+        self.assertIn('deleting', server['fault']['details'])
+        self.assertEqual(
+            [], databases.rows_with(
+                self.server['id'], databases.dump()['cell1']))
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id'])))
+
+    def test_a_delete_at_the_hand_over_leaves_no_row(self):
+        deleted, marked = threading.Event(), threading.Event()
+        cleanup = 'nova.compute.api.API._local_delete_cleanup'
+        end = api_db.end
+
+        def mark_late(*args, **kwargs):
+            deleted.set()
+            marked.wait(20)
+
+        def end_after_the_delete(*args):
+            self._delete = threading.Thread(
+                target=self.api.delete_server, args=(self.server['id'],))
+            self._delete.start()
+            deleted.wait(20)
+            return end(*args)
+        self.useFixture(base.Interception(cleanup, before=mark_late))
+        self.stub_out(
+            'cell0_rebuild.move.api_db.end', end_after_the_delete)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['cell0']['instances']))
+        marked.set()
+        self._delete.join(20)
+        self.assert_gone()
+
     def _rebuild_and_fail(self, *args, **kwargs):
         self.rebuild(self.server)
         raise AttributeError('a defect')
@@ -140,7 +166,7 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
     def setUp(self):
         super().setUp()
         self.late.let_through()
-        self.conductor = self.useFixture(HeldHandOver())
+        self.conductor = self.useFixture(races_base.HeldHandOver())
 
     def test_a_delete_met_by_the_hand_over_is_done(self):
         self._delete_while_handed_over()
@@ -222,92 +248,16 @@ class DeleteAtHandOverTest(recovering.RecoverTestCase):
                       vars(nova_api.API)['_delete'].__wrapped__)
 
 
-class LostClaimTest(races_base.RaceTestCase):
+class NewerRecordTest(races_base.RaceTestCase):
 
-    def test_a_stale_conductor_leaves_a_live_server_its_resources(self):
-        self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 1)
+    def setUp(self):
+        super().setUp()
+        self.useFixture(newer.NewerRecord())
+
+    def test_an_older_nova_api_deletes_it(self):
         self.useFixture(base.Interception(
-            base.CAST, before=self._release))
+            races_base.SCHEDULER,
+            before=lambda *args, **kwargs: self.api.delete_server(
+                self.server['id'])))
         self.rebuild(self.server)
-        server = self.active(self.server)
-        [claimed] = self._get_allocations_by_server_uuid(
-            server['id']).values()
-        self.assertEqual(1, claimed['resources']['VCPU'])
-
-    def _release(self, api, context, instance, *args, **kwargs):
-        """Do what a conductor does whose attempt had chosen this host."""
-        stale_claims.release(
-            context.elevated(), report.report_client_singleton(),
-            instance.uuid, objects.Selection(
-                service_host=kwargs['host'], nodename=kwargs['node'],
-                compute_node_uuid=self._get_provider_uuid_by_host(
-                    kwargs['host'])))
-
-
-class LostServerTest(recovering.RecoverTestCase):
-
-    def test_one_that_gets_to_a_cell_just_then_is_recovered(self):
-        self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.seize', before=self._go_on))
-        self.rebuild(self.server)
-        self.assert_recovered('on its way')
-        self.assert_can_be_rebuilt()
-
-    def _go_on(self, *args, **kwargs):
-        """Have the conductor map the server to its cell, and die there."""
-        self.useFixture(base.Interception(
-            recovering.HAND_OVER, before=recovering.crash))
-        self.late.deliver()
-        self.assertEqual('cell1', databases.cell_of(self.server['id']))
-
-    def test_a_recovery_that_an_update_undoes_is_told_as_failed(self):
-        self.rebuild(self.server)
-        update = objects.BuildRequest.get_by_instance_uuid(
-            nova_context.get_admin_context(), self.server['id'])
-        update.instance.display_name = 'renamed'
-        self.useFixture(base.Interception(
-            recovering.BACK, before=lambda *args: update.save()))
-        code, found = recovering.recover()
-        self.assertEqual(
-            (1, 'it was changed meanwhile; run this again later'),
-            (code, found[self.server['id']]['result']))
-        self.assert_recovered('on its way')
-        self.assertEqual(
-            'renamed', self.api.get_server(self.server['id'])['name'])
-
-    def test_one_whose_rebuild_begins_just_then_is_built(self):
-        self.late.let_through()
-        conductor = self.useFixture(HeldHandOver())
-        self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell_db.find',
-            before=lambda *args, **kwargs: conductor.rebuild(self)))
-        self.assertEqual((0, {}), recovering.recover(self.server['id']))
-        conductor.goes_on.set()
-        self.active(self.server)
-        self.assert_shown_once(self.server['id'], 'ACTIVE')
-
-    def test_a_stale_conductor_leaves_the_mapping_of_one(self):
-        self.rebuild_until(
-            'cell0_rebuild.conductor.builder.Builder._check_current',
-            after=lambda *args, **kwargs: recovering.recover())
-        self.assert_buried()
-        self.assert_can_be_rebuilt()
-
-    def test_one_that_a_compute_takes_is_in_one_cell(self):
-        self.late.let_through()
-        conductor = self.useFixture(HeldHandOver())
-        conductor.rebuild(self)
-
-        def build(*args, **kwargs):
-            conductor.goes_on.set()
-            self._wait_for_assert(lambda: self.assertEqual(
-                ['active'], [row['vm_state'] for row in
-                             databases.dump()['cell1']['instances']]))
-        self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell_db.remove', before=build))
-        code, found = recovering.recover()
-        self.assertEqual(
-            (0, 'built'), (code, found[self.server['id']]['state']))
-        self.active(self.server)
-        self.assert_shown_once(self.server['id'], 'ACTIVE')
-        self.assertEqual([], databases.dump()['cell0']['instances'])
+        self.assert_gone()
