@@ -20,6 +20,7 @@ from cell0_rebuild import conf as options
 from cell0_rebuild import exceptions
 from tests import releases
 from tests.unit import throwaway
+from tests.unit import throwaway_base
 
 BROKEN = 'raise RuntimeError("the module is broken")'
 
@@ -256,7 +257,7 @@ print(sorted({'nova', 'eventlet', 'urllib3', 'oslo_context.context'}
 
 
 @ddt.ddt
-class ActivateTest(throwaway.TestCase):
+class ActivateTest(throwaway_base.TestCase):
 
     def setUp(self):
         super().setUp()

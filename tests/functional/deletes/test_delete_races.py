@@ -16,6 +16,7 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional import newer
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 DESTROY = 'nova.objects.instance.Instance.destroy'
@@ -160,7 +161,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
         instance.save()
 
 
-class DeleteAtHandOverTest(recovering.RecoverTestCase):
+class DeleteAtHandOverTest(recover_base.RecoverTestCase):
     """A DELETE has read the server in cell0, and goes on after a hand-over."""
 
     def setUp(self):

@@ -19,10 +19,11 @@ from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import newer
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
-class AttemptTest(recovering.RecoverTestCase):
+class AttemptTest(recover_base.RecoverTestCase):
 
     def setUp(self):
         super().setUp()

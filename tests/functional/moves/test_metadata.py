@@ -11,6 +11,7 @@ from nova import objects
 from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 
 # Between a read of an instance and its save.
@@ -39,7 +40,7 @@ def lock(instance, holder=None):
     (holder or instance).save()
 
 
-class MetadataTest(recovering.RecoverTestCase):
+class MetadataTest(recover_base.RecoverTestCase):
 
     def at(self, step, act, when='before'):
         """Have something done at a step."""

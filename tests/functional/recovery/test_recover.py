@@ -7,13 +7,14 @@ import fixtures
 
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional.recovering import crash
 from tests.functional.recovering import fail
 
 
 @ddt.ddt
-class CrashTest(recovering.RecoverTestCase):
+class CrashTest(recover_base.RecoverTestCase):
 
     @ddt.data(
         ('scheduler', recovering.SCHEDULER, 'before', 'on its way'),

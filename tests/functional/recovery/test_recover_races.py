@@ -8,10 +8,11 @@ from nova import objects
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
-class RecoverRaceTest(recovering.RecoverTestCase):
+class RecoverRaceTest(recover_base.RecoverTestCase):
 
     def test_one_that_gets_to_a_cell_just_then_is_recovered(self):
         self.useFixture(base.Interception(

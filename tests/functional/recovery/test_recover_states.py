@@ -18,10 +18,11 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional import newer
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
-class StatesTest(recovering.RecoverTestCase):
+class StatesTest(recover_base.RecoverTestCase):
 
     def setUp(self):
         super().setUp()
@@ -137,7 +138,7 @@ class StatesTest(recovering.RecoverTestCase):
         return code, found[self.server['id']]['state']
 
 
-class DeleteTest(recovering.RecoverTestCase):
+class DeleteTest(recover_base.RecoverTestCase):
 
     def test_of_two_deletes_the_later_finds_it_deleted(self):
         self.useFixture(base.Interception(
