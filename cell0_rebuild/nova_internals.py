@@ -97,13 +97,13 @@ MAPPING_DESTROY = patching.Target(
 REQUEST_SPEC = (
     patching.Target(
         _SPEC, 'RequestSpec._from_db_object', 'context, spec, db_spec',
-        'overridden: reads what is kept'),
+        'overridden: reads what is retained'),
     patching.Target(
         _SPEC, 'RequestSpec._get_update_primitives', 'self',
         'extended: tells a save what the object was read from'),
     patching.Target(
         _SPEC, 'RequestSpec._save_in_db', 'context, instance_uuid, updates',
-        'overridden: carries over what is kept'),
+        'overridden: carries over what is retained'),
 )
 
 # Overridden or called by the build of a rebuilt server.

@@ -35,9 +35,9 @@ def plain(networks):
 
 
 # It comes with the one statement that is not as Nova's own.
-_UNLESS_KEPT = re.compile(r' AND \(request_specs\.spec NOT LIKE [^\n]*\)$')
+_UNLESS_RETAINED = re.compile(r' AND \(request_specs\.spec NOT LIKE [^\n]*\)$')
 
 
 def without_condition(statement):
     """Return a statement without the condition that nothing is kept."""
-    return _UNLESS_KEPT.sub('', statement)
+    return _UNLESS_RETAINED.sub('', statement)
