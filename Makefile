@@ -4,9 +4,14 @@ VENV ?= .venv
 CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
 
+RELEASES = $(shell sed 1d constraints/releases.csv | cut -d, -f1)
+NEWEST = $(lastword $(RELEASES))
+# The oldest and the last but one, beside the newest that all tests run on.
+EDGES = $(firstword $(RELEASES)) $(lastword $(filter-out $(NEWEST),$(RELEASES)))
+
 .PHONY: system-packages help environment demo test test-all unit functional eventlet \
 	faults races integration stress soak test-faults test-races matrix \
-	upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
+	matrix-edges upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
 	simulate clean cloud-environment cloud cloud-down e2e
 
 help:
@@ -34,6 +39,9 @@ help:
 	@echo "make e2e          the tests on such a cloud, by its clients"
 	@echo "make matrix       the unit and functional tests on every release of"
 	@echo "                  Nova that is supported, and on Debian's"
+	@echo "make matrix-edges"
+	@echo "                  the main ones of them on the oldest release and"
+	@echo "                  the last but one, under eventlet"
 	@echo "make upgrade      servers buried under the oldest of them and the"
 	@echo "                  last but one, rebuilt after an upgrade to the last"
 	@echo "make stress       many clients at once on these, for ten minutes"
@@ -117,9 +125,13 @@ compare-tempest: environment
 matrix: environment system-packages
 	@$(VENV)/bin/python tools/run_matrix.py $(ARGS)
 
+matrix-edges: environment system-packages
+	@$(VENV)/bin/python tools/run_matrix.py --suites eventlet $(EDGES)
+
 upgrade: environment system-packages
-	@tools/environment.sh .state/matrix/26/venv 26
-	@tools/environment.sh .state/matrix/33/venv 33
+	@for release in $(EDGES); do \
+		tools/environment.sh .state/matrix/$$release/venv $$release || exit; \
+	done
 	@$(VENV)/bin/python tools/run_tests.py upgrade $(if $(ARGS),'$(ARGS)')
 
 fuzz: environment

@@ -43,7 +43,7 @@ _METADATA_MODULES = frozenset((
     'nova.wsgi.metadata', 'nova.api.metadata.wsgi'))
 
 # What is patched in which service. Services that are not named need nothing
-# from us and are left alone, so that we can never keep a compute down.
+# from us and are left alone: we can never stop a compute from starting.
 EXTENSIONS = {
     'nova-api': ('objects', 'api'),
     'nova-conductor': ('objects', 'conductor'),
@@ -62,7 +62,7 @@ class Driver(sources.ConfigurationSourceDriver):
         """Patch this process if it is a service that needs it.
 
         :raises SystemExit: if this Nova cannot be patched and the service
-            must not run without. oslo.config swallows any other exception.
+            must not run unpatched. oslo.config swallows any other exception.
         """
         if conf is cfg.CONF:
             activate(conf)
@@ -75,14 +75,14 @@ class Driver(sources.ConfigurationSourceDriver):
 
 
 def forget_early_imports() -> None:
-    """Have modules imported anew that must not be imported this early.
+    """Unload the modules that must not be imported this early.
 
-    Nova 34 parses its configuration once into a throw-away ConfigOpts,
-    before it is monkey patched for eventlet, and oslo.config loads not only
-    our driver then but all that are installed. Those of oslo.config and
-    castellan import what Nova itself knows to break when it is not patched
-    (``nova.monkey_patch``): HTTPS requests end in a RecursionError, and green
-    threads see the request of another.
+    Nova 34 parses its configuration once into a throw-away ConfigOpts. It
+    does so before it is monkey patched for eventlet. oslo.config then loads
+    all drivers that are installed, and not only ours. The drivers of
+    oslo.config and castellan import modules that break if they are imported
+    before the patching (``nova.monkey_patch`` names them): HTTPS requests end
+    in a RecursionError, and a green thread sees the request of another one.
     """
     if 'nova.monkey_patch' not in sys.modules or 'nova.conf' in sys.modules:
         return  # somebody else's ConfigOpts
@@ -153,9 +153,9 @@ def activate(conf: cfg.ConfigOpts) -> None:
 
 
 def check_options(conf: cfg.ConfigOpts) -> None:
-    """Check that every option of ours has a value that can be.
+    """Check the option values.
 
-    :raises PatchMismatch: if one has not.
+    :raises PatchMismatch: if one is invalid.
     """
     from cell0_rebuild import conf as options
     from cell0_rebuild import exceptions

@@ -90,13 +90,13 @@ answer, and then to take the server, before it refuses a rebuild.
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the options; doing it again is harmless."""
+    """Register the options. A second call does no harm."""
     conf.register_group(GROUP)
     conf.register_opts(OPTS, group=GROUP)
 
 
 def problems(conf: cfg.ConfigOpts) -> list[str]:
-    """Return a sentence for each option whose value cannot be."""
+    """Return a sentence for each option with an invalid value."""
     return option_types.problems(conf, GROUP.name, OPTS)
 
 

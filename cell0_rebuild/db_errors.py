@@ -2,9 +2,9 @@
 
 """Database errors without the values of their statements.
 
-The text of a database error has the statement and its values, which may be
-user data and personality files. Nova's logs, faults and events, and the
-messages between its services, have the texts of errors.
+The text of a database error has the statement and its values. The values may
+be user data and personality files. Nova writes the texts of errors to its
+logs, faults and events, and into the messages between its services.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import tenacity
 
 _F = ty.TypeVar('_F', bound=ty.Callable[..., ty.Any])
 
-# For what has to be done, or known, although a database went away in it,
-# perhaps after it had committed.
+# For steps that must succeed although a database goes away in the middle,
+# perhaps after it has committed.
 patiently = tenacity.retry(
     retry=tenacity.retry_if_exception_type(db_exc.DBError),
     stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.2),
@@ -36,7 +36,7 @@ _VALUES = re.compile(r'\[parameters: .*', re.DOTALL)
 
 
 def without_values(error: BaseException) -> None:
-    """Take the values out of an error, and out of what it came from."""
+    """Remove the values from an error and from its causes."""
     seen: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -54,7 +54,7 @@ def without_values(error: BaseException) -> None:
 
 @contextlib.contextmanager
 def hidden_values() -> collections.abc.Iterator[None]:
-    """Let errors pass without the values."""
+    """Remove the values from the errors that pass."""
     try:
         yield
     except Exception as error:
@@ -63,10 +63,11 @@ def hidden_values() -> collections.abc.Iterator[None]:
 
 
 def retried(function: _F) -> _F:
-    """Try a transaction again after a deadlock; its errors tell no values.
+    """Try a transaction again after a deadlock, and hide values in errors.
 
-    A transaction within another one is not: the database has rolled back the
-    outer one as well, which is to be tried again as a whole.
+    A transaction inside another one is not tried again: the database has
+    rolled back the outer one as well, and the whole of it has to be tried
+    again.
     """
     @functools.wraps(function)
     def once(*args: ty.Any, **kwargs: ty.Any) -> ty.Any:
@@ -86,10 +87,11 @@ def retried(function: _F) -> _F:
 
 @contextlib.contextmanager
 def _deadlocks() -> collections.abc.Iterator[None]:
-    """Let MariaDB's newest kind of conflict be the deadlock that it is.
+    """Raise MariaDB's newest kind of conflict as a deadlock.
 
-    From 11.6 on, it lets no transaction lock what was changed since that
-    first read anything. Only the newest oslo.db knows the error.
+    From 11.6 on, a transaction of MariaDB cannot lock a row that has changed
+    since the first read of the transaction. Only the newest oslo.db knows the
+    error.
     """
     try:
         yield

@@ -98,13 +98,13 @@ MAPPING_DESTROY = patching.Target(
 REQUEST_SPEC = (
     patching.Target(
         _SPEC, 'RequestSpec._from_db_object', 'context, spec, db_spec',
-        'overridden: reads what is kept'),
+        'overridden: reads what is retained'),
     patching.Target(
         _SPEC, 'RequestSpec._get_update_primitives', 'self',
         'extended: tells a save what the object was read from'),
     patching.Target(
         _SPEC, 'RequestSpec._save_in_db', 'context, instance_uuid, updates',
-        'overridden: carries over what is kept'),
+        'overridden: carries over what is retained'),
 )
 
 # Overridden or called by the build of a rebuilt server.
@@ -161,7 +161,8 @@ MOVES = (
         'nova.db.main.api', 'constraint', '**conditions',
         'called: only a row without a host is deleted'),
     patching.Target(
-        'nova.db.main.api', 'equal_any', '*values', 'called: likewise'),
+        'nova.db.main.api', 'equal_any', '*values',
+        'called: what the host of a row has to be, so that it is deleted'),
     patching.Target(
         'nova.objects.ec2', 'get_int_id_from_instance_uuid',
         'context, instance_uuid',
@@ -181,13 +182,15 @@ DELETION = patching.Target(
 CLAIMS = (
     patching.Target(
         'nova.accelerator.cyborg', 'get_client', 'context',
-        'called: when a build has failed'),
+        'called: the client of Cyborg'),
     patching.Target(
         'nova.accelerator.cyborg', '_CyborgClient.delete_arqs_by_uuid',
-        'self, arq_uuids', 'called: before a build, and when one has failed'),
+        'self, arq_uuids',
+        'called: frees the accelerators that a build has left'),
     patching.Target(
         'nova.accelerator.cyborg', '_CyborgClient.get_arqs_for_instance',
-        'self, instance_uuid, only_resolved=False', 'called: before a build'),
+        'self, instance_uuid, only_resolved=False',
+        'called: finds the accelerators that an earlier build has left'),
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.remove_provider_tree_from_instance_allocation',
@@ -238,7 +241,8 @@ DEMANDS = (
         'flavor, affinity_policy=None', 'called: what the flavor asks for'),
     patching.Target(
         'nova.virt.hardware', 'get_pci_numa_policy_constraint',
-        'flavor, image_meta', 'called: likewise'),
+        'flavor, image_meta',
+        'called: how near to its PCI devices has a server to run?'),
     patching.Target(
         'nova.accelerator.cyborg', 'get_device_profile_request_groups',
         'context, dp_name, owner=None', 'called: what a device asks for'),
@@ -309,12 +313,11 @@ CHECKS = (
         'called: asks Neutron for security groups'),
     patching.Target(
         'nova.network.neutron', 'API._clean_security_groups',
-        'self, security_groups',
-        'called: leaves out the default group'),
+        'self, security_groups', 'called: leaves out the default group'),
     patching.Target(
         'nova.network.neutron', 'API._process_security_groups',
         'self, instance, neutron, security_groups',
-        'called: are they there for a compute?'),
+        'called: are the security groups there?'),
     patching.Target(
         'nova.utils', 'get_system_metadata_from_image',
         'image_meta, flavor=None',
@@ -385,21 +388,17 @@ CHECKS = (
         'self, context, snapshot_id',
         'called: is the snapshot that a volume comes from there?'),
     patching.Target(
-        'nova.volume.cinder', 'API.get_all_volume_types',
-        'self, context',
+        'nova.volume.cinder', 'API.get_all_volume_types', 'self, context',
         'called: is the type of a new volume there?'),
     patching.Target(
-        'nova.virt.hardware', 'get_vtpm_constraint',
-        'flavor, image_meta',
+        'nova.virt.hardware', 'get_vtpm_constraint', 'flavor, image_meta',
         'called: does the server get a vTPM?'),
     patching.Target(
-        'nova.virt.hardware', 'get_tpm_secret_security_constraint',
-        'flavor',
+        'nova.virt.hardware', 'get_tpm_secret_security_constraint', 'flavor',
         'called: in whose name is the secret of its vTPM made?',
         absent='26 to 32'),
     patching.Target(
-        'nova.virt.hardware', 'numa_get_constraints',
-        'flavor, image_meta',
+        'nova.virt.hardware', 'numa_get_constraints', 'flavor, image_meta',
         'called: the NUMA topology of the flavor with the new image'),
     patching.Target(
         'nova.objects.quotas', 'Quotas.check_deltas',
@@ -417,7 +416,7 @@ RECOVERY = (
     patching.Target(
         'nova.compute.utils', 'add_instance_fault_from_exc',
         'context, instance, fault, exc_info=None, fault_message=None',
-        'called: says what to do'),
+        'called: tells the owner of a mended server what to do'),
 )
 
 # What belongs to servers that wait is in a module of its own for its length.

@@ -40,14 +40,15 @@ PROBES = (
         'called: what Placement is asked for'),
     patching.Target(
         'nova.scheduler.utils', 'ResourceRequest.to_querystring', 'self',
-        'called: the same as a query'),
+        'called: what Placement is asked for, as a query'),
     patching.Target(
         'nova.scheduler.host_manager', 'HostManager.refresh_cells_caches',
         'self', 'called: finds the host that was asked for'),
     patching.Target(
         'nova.scheduler.host_manager',
         'HostManager.get_compute_nodes_by_host_or_node',
-        'self, ctxt, host, node, cell=None', 'called by Nova: likewise'),
+        'self, ctxt, host, node, cell=None',
+        'called by Nova: finds the host that was asked for, in one cell'),
     patching.Target(
         'nova.scheduler.client.report', 'SchedulerReportClient.get',
         'self, url, version=None, global_request_id=None',
@@ -95,7 +96,7 @@ WAITING = (
     patching.Target(
         'nova.objects.instance', 'Instance.get_by_uuid',
         'cls, context, uuid, expected_attrs=None, use_slave=False',
-        'called: likewise, and what has become of it'),
+        'called: which image has a server, and what became of it?'),
     patching.Target(
         'nova.objects.instance_action', 'InstanceAction.create', 'self',
         'called: tells the owner why a server waits'),

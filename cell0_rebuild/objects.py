@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The RequestSpec that keeps what a burial would lose.
+"""The RequestSpec that retains what a burial would lose.
 
 When a server is buried, Nova forgets which networks its owner asked for, and
-the rest of :class:`.Retained`. We keep it, in the JSON blob that Nova stores a
-RequestSpec in, beside the object's own data, where every Nova ignores it. The
-object's fields and version stay Nova's, so every service and release can read
-it.
+the rest of :class:`.Retained`. We retain it in the JSON blob that Nova stores
+a RequestSpec in. It is beside the object's own data, where every Nova ignores
+it. The object's fields and version stay Nova's, so every service and release
+can read it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _READ = 'read'
 
 @base.NovaObjectRegistry.objectify
 class RequestSpec(request_spec.RequestSpec):
-    """Nova's RequestSpec, with what is kept while the server is buried.
+    """Nova's RequestSpec, with what is retained of a buried server.
 
-    :ivar retained: what is kept, or None if nothing is known: the server was
-        buried by a conductor without this package, or is not buried at all.
-    :ivar unreadable: why what is kept could not be read, or None.
+    :ivar retained: what is retained, or None if nothing is known: the server
+        was buried by a conductor without this package, or is not buried.
+    :ivar unreadable: why what is retained could not be read, or None.
     :ivar blob: the row as it was read.
     """
 
@@ -54,7 +54,7 @@ class RequestSpec(request_spec.RequestSpec):
         context: nova_context.RequestContext, spec: RequestSpec,
         db_spec: ty.Any,
     ) -> RequestSpec:
-        """Extend Nova's to read what is kept.
+        """Extend Nova's to read what is retained.
 
         It does not fail where Nova's does not: servers are listed with it.
         """
@@ -87,11 +87,11 @@ class RequestSpec(request_spec.RequestSpec):
         context: nova_context.RequestContext, instance_uuid: str,
         updates: dict[str, ty.Any],
     ) -> ty.Any:
-        """Replace Nova's to carry over what is kept.
+        """Replace Nova's to carry over what is retained.
 
         Nova rewrites the whole blob from the fields of the object, which may
-        be old. It is the row that knows what is kept now, and what was
-        changed since. One of which nothing is kept is written as Nova does.
+        be old. Only the row has what is retained now, and what was changed
+        later. A row in which nothing is retained is written as Nova does.
         """
         updates = dict(updates)
         read = updates.pop(_READ, '')
@@ -115,9 +115,9 @@ def keep(
     context: nova_context.RequestContext,
     retained: collections.abc.Mapping[str, retained_form.Retained],
 ) -> None:
-    """Store what is kept of servers that are about to be buried.
+    """Store what is retained of servers that are about to be buried.
 
-    :param retained: what to keep, by the UUID of the server.
+    :param retained: what to store, by the UUID of the server.
     """
     for db_spec in _rows(context, list(retained)):
         stored = retained[db_spec['instance_uuid']].to_primitive()
@@ -130,11 +130,11 @@ def keep(
 def keep_also(
     context: nova_context.RequestContext, instance_uuid: str, **entries: ty.Any
 ) -> None:
-    """Store more with what is kept of a server.
+    """Store more with what is retained of a server.
 
     :param entries: ``mark``, of a build request that ends, ``written``, or
         ``waiting``.
-    :raises Unreadable: if what is kept cannot be read.
+    :raises Unreadable: if what is retained cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):
         stored = section(db_spec['spec'])
@@ -149,9 +149,9 @@ def keep_also(
 def retained_record(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
-    """Return the record of the attempt that is kept of a server.
+    """Return the record of the attempt that is retained of a server.
 
-    :returns: an empty one if there is none, None if nothing is kept.
+    :returns: an empty one if there is none, None if nothing is retained.
     :raises Unreadable: if it cannot be read.
     """
     stored = _stored(context, instance_uuid)
@@ -162,7 +162,7 @@ def retained_record(
 def is_retained(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> bool:
-    """Tell whether something is kept of a server, readable or not."""
+    """Tell whether something is retained of a server, readable or not."""
     return _stored(context, instance_uuid) is not None
 
 
@@ -177,7 +177,7 @@ def _stored(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def forget(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    """Remove what is kept of a server; a server without it is left alone."""
+    """Remove what is retained of a server, if there is something."""
     for db_spec in _rows(context, [instance_uuid]):
         if section(db_spec['spec']) is not None:
             db_spec.update({'spec': _with_section(db_spec['spec'], None)})
@@ -202,7 +202,7 @@ def _written_unless_retained(
 ) -> ty.Any:
     """Write a row without a lock, as Nova does.
 
-    :returns: the row, None if something is kept there, perhaps just since.
+    :returns: the row, None if something is retained there, maybe just now.
     """
     model = api_models.RequestSpec
     db_spec = context.session.query(model).filter_by(

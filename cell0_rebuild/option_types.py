@@ -28,10 +28,10 @@ class Number(types.Integer):
 def problems(
     conf: cfg.ConfigOpts, group: str, opts: collections.abc.Iterable[cfg.Opt]
 ) -> list[str]:
-    """Return a sentence for each option whose value cannot be.
+    """Return a sentence for each option with an invalid value.
 
-    oslo.config looks at a value when it is asked for, which would be in the
-    middle of the work.
+    oslo.config checks a value when it is read. That would be in the middle of
+    the work.
     """
     found = []
     for opt in opts:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is kept of a create request while the server is buried."""
+"""What is retained of a create request while the server is buried."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VERSION = '1.0'
 
 @dataclasses.dataclass(frozen=True)
 class Retained:
-    """What is kept of a create request from burial to rebuild.
+    """What is retained of a create request from burial to rebuild.
 
     :param requested_networks: a NetworkRequestList, or None if the owner
         asked for nothing in particular.
     :param requested_destination: a Destination, or None: the host or node
         that an administrator asked for.
     :param injected_files: ``[path, content]`` of each personality file; the
-        content is None if it is not kept.
+        content is None if it is not retained.
     :param written: the image that Cinder was told to write to the root
         volume; it may have failed.
     """
@@ -64,7 +64,7 @@ class Retained:
 
 
 def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
-    """Return the record of the attempt that is kept, or an empty one.
+    """Return the retained record of the attempt, or an empty one.
 
     :raises Unreadable: if this package cannot read it.
     """

@@ -2,23 +2,24 @@
 
 """What is stored of a server, and its versions.
 
-What is kept (:mod:`retained`) is stored in the blob of the RequestSpec, a
-:mod:`record <move.attempt_record>` on the build request and, after the
-hand-over, with what is kept. Each is a dictionary with a ``version``,
-"MAJOR.MINOR".
-Several versions of the package may read and write the same server, in a
-rolling upgrade or after a downgrade.
+What is retained (:mod:`retained`) is stored in the blob of the RequestSpec.
+The :mod:`record <move.attempt_record>` of an attempt is stored on the build
+request, and after the hand-over with what is retained. Each is a dictionary
+with a ``version``, "MAJOR.MINOR". Several versions of the package may read and
+write the same server, in a rolling upgrade or after a downgrade.
 
-A newer minor version has more entries, which can be ignored. Who does not
-know an entry leaves it where it is, with the version that it came with. Who
-misses one takes it for what it was before there was one.
+A newer minor version has more entries, and a reader can ignore them. A package
+that does not know an entry leaves it unchanged, with its version. If an entry
+is missing, a package takes the default, which is what held before there was
+such an entry.
 
-A newer major version has what cannot be ignored. Who does not know it reads
-and changes nothing, and says so; older ones are read.
+A newer major version has entries that a reader must not ignore. A package that
+does not know the major version reads and changes nothing, and reports it. A
+package reads all older versions.
 
-What has no version is 1.0: so it was stored by the package of before there
-was one. That needs every entry of 1.0 and reads no version, so all of 1.0 is
-stored for as long as the major version is 1.
+A dictionary without a version counts as 1.0. Early packages stored no version.
+They need every entry of 1.0 and read no version. So all entries of 1.0 are
+stored as long as the major version is 1.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def entry(
 ) -> ty.Any:
     """Return an entry of what is stored.
 
-    :param kinds: what it may be.
-    :param default: what it is if it is missing, or NEEDED.
-    :raises Unreadable: if it is something else, or missing and needed.
+    :param kinds: the types that it may have.
+    :param default: its value if it is missing, or NEEDED.
+    :raises Unreadable: if it has another type, or is missing and needed.
     """
     value = values.get(name, default)
     if value is NEEDED:
@@ -82,5 +83,5 @@ def entry(
 
 
 def damaged(name: str) -> Exception:
-    """Return what is raised for an entry that is not what it should be."""
+    """Return the error for an entry with a wrong value."""
     return exceptions.Unreadable(f'its entry {name} is damaged')

@@ -58,8 +58,9 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
            'threads': ('functional', r'functional\.moves\.test_rebuild\.',
                        {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1'}),
            'main': ('functional',
-                    r'functional\.\w+\.test_(rebuild|regressions|unaffected|'
-                    r'volumes|quota|networks)\.',
+                    r'functional\.\w+\.test_(rebuild|lost_messages|'
+                    r'stale_attempts|delete_races|unaffected|volumes|quota|'
+                    r'networks)\.',
                     {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
            'few-unit': ('unit', rf'^(?!.*{LONG})', {}),

@@ -25,7 +25,7 @@ from cell0_rebuild import nova_compat
 def _warning_of_databases(
     check: ty.Callable[[Checks], upgradecheck.Result]
 ) -> ty.Callable[[Checks], upgradecheck.Result]:
-    """Let a database that cannot be asked end this check, not all."""
+    """Turn a database error into a warning of this check."""
     @functools.wraps(check)
     def run(checks: Checks) -> upgradecheck.Result:
         from oslo_db import exception as db_exc
@@ -64,7 +64,7 @@ class Checks(upgradecheck.UpgradeCommands):
             'cell0_rebuild" to [cell0_rebuild].')
 
     def check_options(self) -> upgradecheck.Result:
-        """Tell whether every option has a value that can be."""
+        """Check the option values."""
         try:
             activation.check_options(cfg.CONF)
         except exceptions.PatchMismatch as error:

@@ -38,10 +38,10 @@ def state(
     bdms: objects.BlockDeviceMappingList | None = None,
     tags: objects.TagList | None = None,
 ) -> dict[str, ty.Any]:
-    """Return the state that is compared, as JSON can carry it.
+    """Return the state that is compared, in types that JSON has.
 
-    :param bdms: left out, their flags are not part of the state.
-    :param tags: likewise.
+    :param bdms: without them, their flags are not part of the state.
+    :param tags: without them, the tags are not part of the state.
     """
     found = {field: getattr(instance, field) for field in FIELDS}
     found.update((field, str(found[field])) for field in _AS_TEXT
@@ -58,7 +58,7 @@ def state(
 def changes(
     before: dict[str, ty.Any], after: dict[str, ty.Any]
 ) -> dict[str, ty.Any]:
-    """Return what is in both states, with the new value where it differs."""
+    """Return the new values of what is in both states and differs."""
     return {name: value for name, value in after.items()
             if name in before and before[name] != value}
 
@@ -67,7 +67,7 @@ def apply(
     context: nova_context.RequestContext, instance: objects.Instance,
     bdms: objects.BlockDeviceMappingList, changed: dict[str, ty.Any],
 ) -> None:
-    """Write changes to the server, through objects that others may hold.
+    """Write changes to the server, through objects that callers may hold.
 
     :param context: targeted at the cell that the server is in.
     :raises InstanceNotFound: if it was deleted there.
@@ -94,10 +94,10 @@ def apply(
 def saved(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> ty.Iterator[None]:
-    """Save what is changed of an instance inside.
+    """Save the changes that are made to an instance inside the block.
 
-    Of its system metadata only the changed keys are written. Nova's own save
-    writes all of them, and so removes what others have added since.
+    Only the changed keys of its system metadata are written. Nova's own save
+    writes all keys, and so removes the keys that others have added meanwhile.
 
     :param context: targeted at the cell that the server is in.
     :raises InstanceNotFound: if it was deleted there.
@@ -153,10 +153,10 @@ def keep_changes(
     context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
     attempt: attempts.Attempt,
 ) -> dict[str, ty.Any]:
-    """Give the row in cell0 what was accepted since it was hidden.
+    """Write to the row in cell0 the changes accepted since it was hidden.
 
     :param cctxt: targeted at cell0.
-    :returns: the state that was seen then.
+    :returns: the state that these changes led to.
     """
     try:
         last = objects.BuildRequest.get_by_instance_uuid(
@@ -178,11 +178,11 @@ def keep_late(
     cctxt: nova_context.RequestContext, instance_uuid: str,
     seen: dict[str, ty.Any], last: objects.Instance,
 ) -> None:
-    """Give the row in cell0 what was accepted since it was looked at.
+    """Write to the row in cell0 the changes accepted since then.
 
     :param cctxt: targeted at cell0.
-    :param seen: the state that was seen then.
-    :param last: the instance of the build request, which goes.
+    :param seen: the state that :func:`keep_changes` has returned.
+    :param last: the instance of the build request, which is deleted.
     """
     changed = changes(seen, state(last))
     if not changed:
@@ -197,7 +197,7 @@ def keep_late(
 def _keep_asked(
     instance: objects.Instance, last: objects.Instance, changed: list[str]
 ) -> None:
-    """Give the instance what the rebuild request changed."""
+    """Set on the instance what the rebuild request changed."""
     for field in changed:
         if field != 'system_metadata':
             setattr(instance, field, getattr(last, field))
@@ -209,7 +209,7 @@ def _keep_asked(
 def _keep_root(
     cctxt: nova_context.RequestContext, attempt: attempts.Attempt
 ) -> None:
-    """Have a root volume that is still to be made come from the new image."""
+    """Make a root volume that does not exist yet from the new image."""
     asked = attempt.bdms.root_bdm()
     if asked is None or asked.volume_id or not asked.is_volume:
         return

@@ -41,7 +41,7 @@ class RestartsTestCase(base.CloudTestCase):
         self.assertEqual(409, answer.status_code, answer.text)
         self.assertEqual('ERROR', self.server(server).status)
 
-    def test_the_first_list_of_ports_after_a_restart_was_500(self):
+    def test_the_first_list_of_ports_after_a_restart_is_answered(self):
         neutron = self.cloud.service('neutron')
         neutron.daemon.stop()
         neutron.start()

@@ -8,7 +8,7 @@ part of the quick tests.
 
 from tests.faults import boundaries
 from tests.faults import clouds
-from tests.faults import kills
+from tests.faults import kills_base
 from tests.faults import stories
 from tests.integration import base
 
@@ -16,10 +16,10 @@ from tests.integration import base
 def setUpModule():
     cloud = base.shared_cloud(clouds.Cloud)
     cloud.conductors(enabled=[clouds.CONDUCTOR])
-    kills.KillSeries.cloud = cloud
+    kills_base.KillSeries.cloud = cloud
 
 
-class KillTest(kills.KillSeries):
+class KillTest(kills_base.KillSeries):
 
     def test_nova_api_with_capacity(self):
         self.play_all(stories.CAPACITY, boundaries.API)

@@ -2,6 +2,8 @@
 
 """A buried server with a host for it, and what can come too late."""
 
+import threading
+
 import futurist
 from nova import context as nova_context
 from nova import objects
@@ -90,3 +92,20 @@ class HeldMessage(base.fixtures.Fixture):
         with futurist.SynchronousExecutor() as executor:
             endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
                 copy, uuid, generation, spec.obj_clone(), *others)
+
+
+class HeldHandOver(base.fixtures.Fixture):
+    """Holds a conductor that has handed a server over to a cell."""
+
+    def _setUp(self):
+        self._reached, self.goes_on = threading.Event(), threading.Event()
+        self.useFixture(base.Interception(base.CAST, before=self._hold))
+
+    def _hold(self, *args, **kwargs):
+        self._reached.set()
+        self.goes_on.wait(30)
+
+    def rebuild(self, test):
+        """Have the server of a test rebuilt until it is handed over."""
+        test.rebuild(test.server)
+        test.assertTrue(self._reached.wait(30))

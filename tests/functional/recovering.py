@@ -12,7 +12,6 @@ from keystoneauth1 import exceptions as ks_exc
 
 from cell0_rebuild.cmd import manage
 from tests.functional import base
-from tests.functional import databases
 from tests.functional import races_base
 
 # So that what happened just now is old enough.
@@ -66,47 +65,3 @@ def placement_down(error=ks_exc.ConnectFailure):
     return fixtures.MonkeyPatch(
         'nova.scheduler.client.report.SchedulerReportClient.'
         'get_allocs_for_consumer', be_down)
-
-
-class RecoverTestCase(races_base.RaceTestCase):
-    """A buried server, a host for it, and a conductor that waits."""
-
-    def setUp(self):
-        super().setUp()
-        self.late = self.useFixture(races_base.HeldMessage())
-
-    def rebuild_until(self, step, before=None, after=None, **body):
-        """Have the server rebuilt, with something happening at a step."""
-        hook = self.useFixture(base.Interception(step, before, after))
-        self.rebuild(self.server, **body)
-        self.late.deliver()
-        self.assertEqual([], hook.waiting())
-
-    def assert_recovered(self, state):
-        """Recover, check that the server is as if freshly buried."""
-        code, found = recover()
-        self.assertEqual((0, {self.server['id']: state}), (code, {
-            server: finding['state'] for server, finding in found.items()}))
-        self.assert_buried()
-        before = databases.dump()
-        self.assertEqual((0, {}), recover())
-        self.assertEqual([], databases.differences(before, databases.dump()))
-
-    def assert_buried(self):
-        """Check that the server is in cell0, and only there."""
-        self.assert_shown_once(self.server['id'], 'ERROR')
-        self.assertEqual('cell0', databases.cell_of(self.server['id']))
-        found = databases.dump()
-        self.assertEqual([], found['api']['build_requests'])
-        self.assertEqual([], found['cell1']['instances'])
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id']))
-
-    def assert_can_be_rebuilt(self):
-        """Rebuild the server for good."""
-        self.late.let_through()
-        self.rebuild(self.server)
-        server = self.active(self.server)
-        self.assert_shown_once(self.server['id'], 'ACTIVE')
-        self.assertEqual([], databases.dump()['cell0']['instances'])
-        return server

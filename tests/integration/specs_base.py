@@ -14,6 +14,7 @@ from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
 from tests.integration import meetings
+from tests.unit import request_specs_base
 from tests.unit import specs
 
 FILES = [['/etc/motd', 'aGVsbG8=']]
@@ -21,7 +22,7 @@ GENERATION = 'this attempt'
 IMAGE = uuidsentinel.new
 
 
-class SpecTestCase(specs.TestCase):
+class SpecTestCase(request_specs_base.TestCase):
     """A server has a RequestSpec and, where it is needed, a build request."""
 
     snapshot_isolation = False

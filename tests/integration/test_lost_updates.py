@@ -22,7 +22,7 @@ from cell0_rebuild.move import late_changes
 from cell0_rebuild import objects as ours
 from tests.integration import meetings
 from tests.integration import specs_base
-from tests.unit import specs
+from tests.unit import request_specs_base
 
 setUpModule = meetings.start_server
 
@@ -116,7 +116,7 @@ class SnapshotIsolationTest(LostUpdatesTest):
     snapshot_isolation = True
 
 
-class GraveTestCase(specs.TestCase):
+class GraveTestCase(request_specs_base.TestCase):
     """A server is hidden in cell0, and its rebuild is about to end."""
 
     snapshot_isolation = False

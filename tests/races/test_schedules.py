@@ -2,14 +2,14 @@
 
 """Two operations meet: it ends as if one had come after the other."""
 
-from tests.races import racing
+from tests.races import racing_base
 
 
 def _with(first, *others):
     return [(first, other) for other in others]
 
 
-class CapacityTest(racing.RaceTestCase):
+class CapacityTest(racing_base.RaceTestCase):
     """The rebuild reaches a compute."""
 
     deletes = _with('rebuild', 'delete', 'force_delete', 'stock_delete')
@@ -58,7 +58,7 @@ class NoCapacityTest(CapacityTest):
     capacity = False
 
 
-class WithoutRebuildTest(racing.RaceTestCase):
+class WithoutRebuildTest(racing_base.RaceTestCase):
     """No rebuild is asked for meanwhile, so that capacity is no matter."""
 
     capacity = False

@@ -9,7 +9,7 @@ import sqlalchemy.exc
 import testtools
 
 from cell0_rebuild import db_errors
-from tests.unit import specs
+from tests.unit import request_specs_base
 
 
 class HiddenValuesTest(testtools.TestCase):
@@ -35,7 +35,7 @@ class HiddenValuesTest(testtools.TestCase):
         self.assertIn('[parameters hidden]', str(error))
 
 
-class RetriedTest(specs.TestCase):
+class RetriedTest(request_specs_base.TestCase):
 
     def setUp(self):
         super().setUp()

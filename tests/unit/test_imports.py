@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the processes of Nova never import."""
+"""What the modules of the package import, and what Nova never does."""
 
 import ast
+import graphlib
 import importlib.util
 import pathlib
 
@@ -29,8 +30,13 @@ WISHES = {'cell0_rebuild.wait', *(f'cell0_rebuild.wait.{name}' for name in (
 def imported(module):
     """Return the modules of the package that one imports, at any time."""
     path = pathlib.Path(importlib.util.find_spec(module).origin)
+    return named(ast.walk(ast.parse(path.read_text())))
+
+
+def named(nodes):
+    """Return the modules of the package that statements import."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -38,6 +44,30 @@ def imported(module):
             found.update(
                 f'{node.module}.{alias.name}' for alias in node.names)
     return {name for name in found if is_module(name)}
+
+
+def executed(tree):
+    """Generate the nodes of a module that are not for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.unparse(
+                node.test):
+            continue
+        yield node
+        yield from executed(node)
+
+
+def circle(texts):
+    """Return modules of which each imports the next; none without a circle.
+
+    :param texts: the source of each module, by its name.
+    """
+    try:
+        graphlib.TopologicalSorter({
+            name: named(executed(ast.parse(text)))
+            for name, text in texts.items()}).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
 
 
 def is_module(name):
@@ -56,6 +86,32 @@ def reached(entrances):
         found.add(module)
         left |= imported(module) - found
     return found
+
+
+class CircleTest(testtools.TestCase):
+
+    def test_no_module_imports_itself_through_others(self):
+        # An import in a function hides a circle, and does not mend it.
+        texts = {
+            '.'.join(path.relative_to(ROOT.parent).with_suffix('').parts
+                     ).removesuffix('.__init__'): path.read_text()
+            for path in ROOT.rglob('*.py')}
+        self.assertIn('cell0_rebuild.move.attempt', texts)
+        self.assertEqual([], circle(texts))
+
+    def test_a_circle_is_seen_in_any_form(self):
+        for text in ('from cell0_rebuild import conf',
+                     'import cell0_rebuild.conf',
+                     'def late():\n    from cell0_rebuild import conf'):
+            self.assertEqual(3, len(circle({
+                'cell0_rebuild.conf': 'from cell0_rebuild import rpcapi',
+                'cell0_rebuild.rpcapi': text})), text)
+
+    def test_an_import_for_type_checkers_makes_no_circle(self):
+        self.assertEqual([], circle({
+            'cell0_rebuild.conf': 'from cell0_rebuild import rpcapi',
+            'cell0_rebuild.rpcapi': 'if typing.TYPE_CHECKING:\n'
+                                    '    from cell0_rebuild import conf'}))
 
 
 class ImportsTest(testtools.TestCase):

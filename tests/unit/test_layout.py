@@ -16,6 +16,10 @@ FRONT = {'actions', 'allocations', 'attempt', 'buried_copy', 'cells', 'fence',
          'guarded_calls', 'lookup', 'reburial', 'recovery', 'remains',
          'standing'}
 
+# The series of faults, which tools/run_faults.py runs as well as tests do.
+SERIES = {f'tests.faults.{name}' for name in (
+    'errors', 'series', 'stalls', 'sweeps')}
+
 
 def used_of_move(text):
     """Return the modules of cell0_rebuild/move that a file imports."""
@@ -41,6 +45,23 @@ def imported(text):
                 f'{node.module}.{alias.name}' for alias in node.names)
     return {name for name in found if name.startswith('tests.') and any(
         part.startswith('test_') for part in name.split('.'))}
+
+
+def inherited(text):
+    """Return the modules of tests from which a file inherits test cases."""
+    modules, found = {}, set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            modules.update({
+                alias.name: f'{node.module}.{alias.name}'
+                for alias in node.names if node.module.startswith('tests')})
+        elif isinstance(node, ast.ClassDef):
+            found.update(
+                base.value.id for base in node.bases
+                if isinstance(base, ast.Attribute)
+                and isinstance(base.value, ast.Name)
+                and not base.attr.endswith('Mixin'))
+    return {modules[name] for name in found if name in modules}
 
 
 class FrontDoorTest(testtools.TestCase):
@@ -82,6 +103,20 @@ class LayoutTest(testtools.TestCase):
         for text in ('from tests.unit import specs', 'import tests.releases',
                      'from nova.tests.functional import test_servers'):
             self.assertEqual(set(), imported(text), text)
+
+    def test_test_cases_are_inherited_from_modules_for_it(self):
+        for path in TESTS.rglob('test_*.py'):
+            self.assertEqual(set(), {
+                module for module in inherited(path.read_text())
+                if module.rpartition('.')[2] != 'base'
+                and not module.endswith('_base')} - SERIES, path)
+
+    def test_a_test_case_that_is_inherited_is_seen(self):
+        text = 'from tests.races import {0}\n\n\nclass A({0}.{1}):\n    pass'
+        self.assertEqual(
+            {'tests.races.racing'}, inherited(text.format('racing', 'Race')))
+        self.assertEqual(
+            set(), inherited(text.format('racing', 'RaceMixin')))
 
     def test_every_folder_with_tests_is_a_package(self):
         # Others are left out without a word.

@@ -87,7 +87,7 @@ class OutputTest(testtools.TestCase):
     def test_nothing_at_all_is_said_so(self):
         self.assertEqual('Nothing to do.', manage.nothing(0))
 
-    def test_nothing_to_do_hid_servers_that_were_too_young(self):
+    def test_nothing_to_do_names_servers_that_are_too_young(self):
         self.assertEqual(
             'Nothing to do. What was touched in the last 60 s was left alone.',
             manage.nothing(60))

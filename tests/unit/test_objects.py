@@ -12,13 +12,14 @@ from oslo_utils.fixture import uuidsentinel
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
 from tests import releases
+from tests.unit import request_specs_base
 from tests.unit import specs
 from tests.unit.specs import NETWORKS
 from tests.unit.specs import plain
 
 
 @ddt.ddt
-class KeepTest(specs.TestCase):
+class KeepTest(request_specs_base.TestCase):
 
     @ddt.data(*NETWORKS)
     def test_what_is_kept_is_read_back(self, networks):
@@ -136,7 +137,7 @@ class KeepTest(specs.TestCase):
 
 
 @ddt.ddt
-class SaveTest(specs.TestCase):
+class SaveTest(request_specs_base.TestCase):
 
     @ddt.data(*NETWORKS)
     def test_a_spec_that_knows_what_is_kept_keeps_it(self, networks):
@@ -282,7 +283,7 @@ class SaveTest(specs.TestCase):
 
 
 @ddt.ddt
-class ForgetTest(specs.TestCase):
+class ForgetTest(request_specs_base.TestCase):
 
     @ddt.data(*NETWORKS)
     def test_nothing_is_known_afterwards(self, networks):
@@ -347,7 +348,7 @@ class ForgetTest(specs.TestCase):
 
 
 @ddt.ddt
-class StockNovaTest(specs.TestCase):
+class StockNovaTest(request_specs_base.TestCase):
 
     @ddt.data(*NETWORKS)
     def test_it_reads_the_row_as_if_nothing_were_kept(self, networks):

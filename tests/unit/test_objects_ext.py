@@ -11,10 +11,10 @@ from oslo_versionedobjects import fixture as ovo_fixture
 
 from cell0_rebuild import objects as ours
 from cell0_rebuild import objects_ext
-from tests.unit import specs
+from tests.unit import request_specs_base
 
 
-class RegistrationTest(specs.TestCase):
+class RegistrationTest(request_specs_base.TestCase):
 
     def setUp(self):
         super().setUp()

@@ -7,7 +7,7 @@ from oslo_serialization import jsonutils
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as ours
 from tests import releases
-from tests.unit import specs
+from tests.unit import request_specs_base
 from tests.unit import stored_forms
 
 UNREADABLE = {
@@ -20,7 +20,7 @@ UNREADABLE = {
 }
 
 
-class StoredTestCase(specs.TestCase):
+class StoredTestCase(request_specs_base.TestCase):
 
     def store(self, section, **fields):
         """Store a RequestSpec with what is kept and return the UUID."""

@@ -46,7 +46,7 @@ class Ec2Test(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch('nova.objects.ec2._CACHE', None))
         self.assertIsNone(ec2.forget_id('uuid'))
 
-    def test_of_builds_at_the_same_time_one_failed_with_a_key_error(self):
+    def test_of_builds_at_the_same_time_none_fails_with_a_key_error(self):
         self.useFixture(nova_fixtures.ConfFixture())
         client = cache_utils.get_client(expiration_time=60)
         self.useFixture(fixtures.MonkeyPatch(

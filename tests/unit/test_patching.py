@@ -8,6 +8,7 @@ import wrapt
 
 from cell0_rebuild import patching
 from tests.unit import throwaway
+from tests.unit import throwaway_base
 from tests.unit.throwaway import patch
 from tests.unit.throwaway import target
 
@@ -26,7 +27,7 @@ def function(a, b=1):
 
 
 @ddt.ddt
-class TargetTest(throwaway.TestCase):
+class TargetTest(throwaway_base.TestCase):
 
     def test_what_a_decorator_beside_it_hides_is_read_in_the_source(self):
         module = self.modules.load(HIDDEN).__name__
@@ -100,7 +101,7 @@ class TargetTest(throwaway.TestCase):
 
 
 @ddt.ddt
-class PatchTest(throwaway.TestCase):
+class PatchTest(throwaway_base.TestCase):
 
     @ddt.data(*throwaway.SIGNATURES)
     def test_apply_wraps_the_target(self, name):
@@ -210,7 +211,7 @@ class PatchTest(throwaway.TestCase):
         self.assertEqual('module:function', str(patch('module', 'function')))
 
 
-class RelianceTest(throwaway.TestCase):
+class RelianceTest(throwaway_base.TestCase):
 
     def test_a_mismatch_is_a_problem(self):
         module = self.modules.write()
@@ -229,7 +230,7 @@ class RelianceTest(throwaway.TestCase):
         self.assertEqual(before, vars(module))
 
 
-class ItemPatchTest(throwaway.TestCase):
+class ItemPatchTest(throwaway_base.TestCase):
 
     def item(self, module, *path, name='TABLE', make='new_item'):
         """Return a patch of an entry of a throw-away module's TABLE."""
@@ -306,7 +307,7 @@ def tell(wrapped, instance, *args, **kwargs):
     return instance, args, kwargs
 
 
-class FormsTest(throwaway.TestCase):
+class FormsTest(throwaway_base.TestCase):
 
     OLDER = patching.Form(
         '26', name='Owner.method', signature='self, a, b=1')

@@ -12,13 +12,14 @@ import fixtures
 from cell0_rebuild import exceptions
 from cell0_rebuild import patching
 from tests.unit import throwaway
+from tests.unit import throwaway_base
 from tests.unit.throwaway import patch
 
 ORDERS = sorted(set(map(' '.join, itertools.permutations(
     ['import', 'patch', 'patch', 'unpatch', 'unpatch']))))
 
 
-class _TestCase(throwaway.TestCase):
+class _TestCase(throwaway_base.TestCase):
 
     def setUp(self):
         super().setUp()

@@ -8,6 +8,7 @@ import ddt
 import wrapt
 
 from tests.unit import throwaway
+from tests.unit import throwaway_base
 
 
 def theirs(wrapped, instance, args, kwargs):
@@ -43,7 +44,7 @@ def wrap_bound_with_closure(owner, name):
 
 
 @ddt.ddt
-class UndoBelowOthersTest(throwaway.TestCase):
+class UndoBelowOthersTest(throwaway_base.TestCase):
 
     def setUp(self):
         super().setUp()

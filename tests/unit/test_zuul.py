@@ -71,6 +71,16 @@ class ZuulTest(testtools.TestCase):
             if job['parent'].startswith('openstack-tox') and 'vars' in job)
         self.assertEqual(set(), named - environments())
 
+    def test_all_tests_run_each_night(self):
+        # "make test", which each change has to pass, leaves parts to it.
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(ROOT / 'tox.ini')
+        commands = [
+            parser[f'testenv:{self.jobs[name]["vars"]["tox_envlist"]}'][
+                'commands'].strip()
+            for name in self.project['periodic']['jobs']]
+        self.assertEqual(['make test-all'], commands)
+
     def test_every_playbook_exists(self):
         named = [playbook for job in self.jobs.values() for when in PLAYBOOKS
                  for playbook in ([job[when]] if isinstance(job.get(when), str)

@@ -9,7 +9,6 @@ import pathlib
 import sys
 
 import fixtures
-import testtools
 
 from cell0_rebuild import activation
 from cell0_rebuild import patching
@@ -135,24 +134,6 @@ def patch(module, name, signature=None):
     """Return the patch of a callable of a throw-away module."""
     return patching.Patch(
         target(module, name, signature), 'tests.unit.throwaway:ours')
-
-
-class TestCase(testtools.TestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.modules = self.useFixture(Modules())
-
-    def assert_original(self, module, name):
-        """Check that the identical object is where it was."""
-        self.assertIs(module.ORIGINAL[name], raw(module, name))
-        self.assertEqual(['original', 1, 1], call(module, name))
-
-    def assert_patched(self, module, name):
-        """Check that our wrapper, once, is where the original was."""
-        self.assertIsNot(module.ORIGINAL[name], raw(module, name))
-        self.assertEqual(
-            ['ours', 'original', 1, 1], call(module, name))
 
 
 def ours(wrapped, instance, *args, **kwargs):

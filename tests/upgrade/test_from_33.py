@@ -3,12 +3,13 @@
 """An upgrade from the release before this one."""
 
 from tests.upgrade import upgrading
+from tests.upgrade import upgrading_base
 
 
 def setUpModule():
-    upgrading.Tests.upgrade = upgrading.Upgrade(33)
-    upgrading.Tests.upgrade.go_on()
+    upgrading_base.Tests.upgrade = upgrading.Upgrade(33)
+    upgrading_base.Tests.upgrade.go_on()
 
 
-class UpgradeTest(upgrading.Tests):
+class UpgradeTest(upgrading_base.Tests):
     """Servers that were buried under Nova 33."""

@@ -3,13 +3,14 @@
 """Mend what a crash of nova-api, a conductor, the broker or a database left.
 
 See :mod:`diagnosis` for the states. A server that no compute has goes back to
-cell0, one that a compute has is finished.
+cell0. The rebuild of a server that a compute has is finished.
 
-It is safe beside rebuilds in progress. These refresh what their age is told
-by at every step, so they are too young to be touched. A conductor that comes
-back to life later finds itself stale: its build request has another
-generation or is gone, its row in the real cell is gone, and the mapping is
-another. That is why the mapping, or the generation, always goes first.
+It is safe to run this while rebuilds are in progress. Every step of a rebuild
+refreshes its age, so a rebuild in progress is too young to be touched. A
+conductor that hangs and goes on later finds that its attempt is stale: the
+build request has another generation or is gone, the row in the real cell is
+gone, and the mapping points elsewhere. That is why a recovery always changes
+the mapping or the generation first.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Recovery:
     """Finds and mends."""
 
     def __init__(self, before: datetime.datetime) -> None:
-        """:param before: what was touched since is in progress."""
+        """:param before: what was touched later is in progress."""
         self._before = before
         self._context = nova_context.get_admin_context()
         self._resources = allocations.Resources(self._context)
@@ -98,7 +99,7 @@ class Recovery:
 
     @property
     def warnings(self) -> list[str]:
-        """Why a run may have missed something, after it."""
+        """Return why the run that has ended may have missed something."""
         found = [f'Servers may have been missed. {problem}'
                  for problem in self._search.problems]
         if self._resources.warning is not None:
@@ -111,7 +112,7 @@ class Recovery:
     ) -> collections.abc.Iterator[Result]:
         """Find servers that are stuck, and mend each.
 
-        :param uuids: look at these, not at all.
+        :param uuids: look at these only; at all servers by default.
         :param dry_run: change nothing.
         """
         if uuids is None:
@@ -228,7 +229,7 @@ class Recovery:
             context, found.uuid, self._before, EVENT)
         if build_request is None:
             return found, False
-        # Whoever had it may have gone on until then, into a cell.
+        # The conductor may have put the server into a cell until just now.
         found = self._finder.look(found.uuid) or found
         return found, reburial.bury_again(
             context, attempts.Attempt.taken(build_request), found.cell,
@@ -285,7 +286,7 @@ def _retained_record(
 def _finish_taken(
     context: nova_context.RequestContext, found: diagnosis.Stuck
 ) -> bool:
-    """Finish what a compute has taken since it was looked at."""
+    """Finish the rebuild if a compute has taken the server meanwhile."""
     for trace in found.traces:
         row = cell_db.find(context, found.uuid, trace.cell)
         if row is not None and row.id == trace.row.id and row.is_on_host:
@@ -300,7 +301,7 @@ def _finish(
     [row_id] = [trace.row.id for trace in found.traces
                 if trace.cell.id == found.cell.id]
     record = _retained_record(context, found.uuid)
-    # It was being taken back when a compute took it.
+    # A compute may have taken it while it was on its way back to cell0.
     api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
     return attempts.finish(context, attempts.Attempt(

@@ -2,6 +2,8 @@
 
 """The networks that the owner asked for are there after the rebuild."""
 
+from nova import exception
+from nova.network import neutron
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
@@ -149,3 +151,19 @@ class MultiCreateTest(base.FunctionalTestCase):
         self.assertEqual(
             {'many-1', 'many-2', 'many-3'},
             {server['name'] for server in rebuilt})
+
+
+class AddressTest(base.FunctionalTestCase):
+
+    def test_an_address_that_somebody_has_taken_is_refused(self):
+        network = self.neutron.network_1['id']
+        server = self.bury(
+            networks=[{'uuid': network, 'fixed_ip': '192.168.1.50'}])
+        self._start_compute('host1')
+
+        def taken(*args, **kwargs):
+            raise exception.FixedIpAlreadyInUse(
+                address='192.168.1.50', instance_uuid='another')
+        self.useFixture(base.fixtures.MockPatchObject(
+            neutron.API, 'validate_networks', taken))
+        self.assertIn('192.168.1.50', self.assert_refused(400, server))

@@ -222,3 +222,19 @@ class LockTest(parameters_base.ParameterTestCase):
         self.assertIn('locked', self.assert_refused(409, server))
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
+
+
+class KeyTest(base.FunctionalTestCase):
+
+    def test_a_key_is_that_of_the_project_mate_who_asks(self):
+        server = self.bury()
+        self._start_compute('host1')
+        self.api = self.api_fixture.api
+        self.api.microversion = base.STOCK
+        self.assertNotEqual(
+            server['user_id'], self.api.auth_user)
+        self.api.api_post('/os-keypairs', {'keypair': {
+            'name': 'mine', 'type': 'ssh',
+            'public_key': base.PUBLIC_KEY}})
+        self.rebuild(server, key_name='mine')
+        self.assertEqual('mine', self.active(server)['key_name'])

@@ -142,7 +142,7 @@ class SameImageTest(parameters_base.ParameterTestCase):
         del self.glance.images[self.image]
         self.assert_refused_without_trace(400, self.server)
 
-    def test_a_property_that_was_mended_in_the_image_had_no_effect(self):
+    def test_a_property_that_is_mended_in_the_image_has_effect(self):
         self.properties.update(os_type='linux', hw_vif_model='virtio')
         seen = []
         self.useFixture(base.Interception(

@@ -22,6 +22,7 @@ from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import races_base
 
@@ -30,7 +31,7 @@ API, HOST, OTHER = 'cell1', 'cell2', 'cell3'
 CELLS = ('cell0', API, HOST, OTHER)
 
 
-class DownTestCase(recovering.RecoverTestCase):
+class DownTestCase(recover_base.RecoverTestCase):
     """There are three cells, of which one may be down, or cell0."""
 
     NUMBER_OF_CELLS = 3

@@ -5,6 +5,7 @@
 import contextlib
 
 from tests.functional import base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 SEIZE = 'cell0_rebuild.move.api_db.seize'
@@ -13,7 +14,7 @@ REMAP = 'cell0_rebuild.move.api_db.remap'
 IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
 
 
-class DeleteTest(recovering.RecoverTestCase):
+class DeleteTest(recover_base.RecoverTestCase):
 
     def assert_gone(self):
         """Check that there is nothing for a recovery, too."""

@@ -17,11 +17,13 @@ from cell0_rebuild.move import stage
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
+from tests.functional import newer
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
-class AttemptTest(recovering.RecoverTestCase):
+class AttemptTest(recover_base.RecoverTestCase):
 
     def setUp(self):
         super().setUp()
@@ -129,3 +131,14 @@ class ToldTest(base.FunctionalTestCase):
         self.assertIn(
             'No nova-conductor says that it rebuilds the server '
             '(RuntimeError).', self.stdlog.logger.output)
+
+
+class NewerRecordTest(races_base.RaceTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(newer.NewerRecord())
+
+    def test_an_older_conductor_builds_it(self):
+        self.rebuild(self.server)
+        self.active(self.server)

@@ -13,6 +13,7 @@ from nova.tests.functional.api import client as api_client
 from tests.functional import archiving
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional.recovering import crash
 from tests.functional import removing
@@ -23,7 +24,7 @@ API = ['instance_mappings', 'request_specs']
 FILE = base64.b64encode(b'hello').decode()
 
 
-class DowngradeTestCase(removing.RemovingMixin, recovering.RecoverTestCase):
+class DowngradeTestCase(removing.RemovingMixin, recover_base.RecoverTestCase):
 
     options = {'personality_files': 'persist'}
 

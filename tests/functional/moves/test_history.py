@@ -134,7 +134,7 @@ class HistoryTest(HistoryTestCase):
         self.assertEqual(['rebuild', 'rebuild', 'create'], self.names(found))
         self.assertEqual(3, len({action['request_id'] for action in found}))
 
-    def test_within_one_second_the_older_action_was_listed_first(self):
+    def test_within_one_second_the_newer_action_is_listed_first(self):
         # Many databases store seconds.
         self.useFixture(utils_fixture.TimeFixture())
         self.server = self.bury()
@@ -157,7 +157,7 @@ class NoSecondCreateTest(HistoryTestCase):
                 for cell in ('cell0', 'cell1')})
         self.useFixture(base.Interception(name, before=look))
 
-    def test_a_second_create_was_seen_for_a_moment_in_the_new_cell(self):
+    def test_no_second_create_is_ever_in_the_new_cell(self):
         self._start_compute('host1')
         self.look_before(_MANAGER + '_create_block_device_mapping')
         self.rebuild(self.server)
@@ -166,7 +166,7 @@ class NoSecondCreateTest(HistoryTestCase):
             [{'cell0': ['create'], 'cell1': ['create', 'rebuild']}],
             self.seen)
 
-    def test_a_client_saw_a_second_create_and_no_history(self):
+    def test_a_client_sees_one_create_and_the_rebuild(self):
         self._start_compute('host1')
         seen = []
         self.useFixture(base.Interception(
@@ -176,7 +176,7 @@ class NoSecondCreateTest(HistoryTestCase):
         self.active(self.server)
         self.assertEqual([[('create', ['Error']), ('rebuild', [])]], seen)
 
-    def test_a_second_create_was_seen_for_a_moment_in_cell0(self):
+    def test_no_second_create_is_ever_in_cell0(self):
         self.look_before(_MANAGER + '_set_vm_state_and_notify')
         self.rebuild(self.server)
         self.buried_again(self.server)

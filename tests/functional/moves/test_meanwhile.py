@@ -5,6 +5,7 @@
 from oslo_messaging import exceptions as messaging_exc
 
 from tests.functional import base
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import reimage_base
 
@@ -12,7 +13,7 @@ ACCEPT = 'cell0_rebuild.move.api_db.accept'
 REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 
 
-class RebuildTest(recovering.RecoverTestCase):
+class RebuildTest(recover_base.RecoverTestCase):
 
     def test_a_reply_that_is_lost_after_the_end_does_no_harm(self):
         def lose(*args, **kwargs):

@@ -11,6 +11,7 @@ from nova import objects
 from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 
 # Between a read of an instance and its save.
@@ -39,7 +40,7 @@ def lock(instance, holder=None):
     (holder or instance).save()
 
 
-class MetadataTest(recovering.RecoverTestCase):
+class MetadataTest(recover_base.RecoverTestCase):
 
     def at(self, step, act, when='before'):
         """Have something done at a step."""
@@ -124,3 +125,25 @@ class MetadataTest(recovering.RecoverTestCase):
         self.assertEqual((False, None), (
             server['locked'], server['locked_reason']))
         self.assertNotIn('locked_reason', self.in_cell0().system_metadata)
+
+
+class Ec2IdTest(base.FunctionalTestCase):
+
+    def test_its_ec2_id_is_its_own(self):
+        server = self.bury()
+        self._start_compute('host1')
+        other = self._create_server(networks='none')
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(
+            ['i-00000001', 'i-00000002'],
+            [self._ec2_id_of(other), self._ec2_id_of(server)])
+
+    def _ec2_id_of(self, server):
+        """Return what a conductor tells a compute."""
+        context = nova_context.get_admin_context()
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            context, server['id'])
+        return objects.Instance.get_by_uuid(
+            cells.targeted(context, mapping.cell_mapping),
+            server['id']).ec2_ids.instance_id

@@ -3,13 +3,14 @@
 """Of two requests one wins; messages and changes come late."""
 
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
+from tests.functional import recovering
 
 SCHEDULER = races_base.SCHEDULER
 
@@ -24,29 +25,6 @@ class OneWinnerTest(races_base.RaceTestCase):
         self.assertEqual(
             [('create', ['Error']), ('rebuild', ['Success'])],
             self.actions(self.server))
-
-    def test_a_delete_between_check_and_move_wins(self):
-        self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping',
-            after=lambda *args: self.api.delete_server(self.server['id'])))
-        self.assert_refused(409, self.server)
-        self.assert_gone()
-
-    def test_a_delete_that_begins_between_move_and_hiding_wins(self):
-        hide = cell0_db.hide
-
-        def begin_to_delete(context, instance_uuid):
-            instance = objects.Instance.get_by_uuid(context, instance_uuid)
-            instance.task_state = 'deleting'
-            instance.save()
-            return hide(context, instance_uuid)
-        self.stub_out(
-            'cell0_rebuild.move.cell0_db.hide', begin_to_delete)
-        self.assert_refused(409, self.server)
-        self.assertEqual('cell0', databases.cell_of(self.server['id']))
-        self.assertEqual([], databases.dump()['api']['build_requests'])
-        self.api.delete_server(self.server['id'])
-        self.assert_gone()
 
     def _rebuild(self, *args, **kwargs):
         self.rebuild(self.server)
@@ -153,25 +131,39 @@ class LateChangeTest(races_base.RaceTestCase):
             row['delete_on_termination']
             for row in databases.dump()['cell1']['block_device_mapping']])
 
-    def test_a_delete_that_began_earlier_ends_the_rebuild(self):
-        context = nova_context.get_admin_context()
-        instance = objects.Instance.get_by_uuid(
-            cells.in_cell0(context), self.server['id'])
-        late = self.useFixture(races_base.HeldMessage())
-        self.rebuild(self.server)
-        instance.task_state = 'deleting'
-        instance.save()
-        late.deliver()
-        server = self.buried_again(self.server)
-        self.assertIn('deleting', server['fault']['details'])
-        self.assertEqual(
-            [], databases.rows_with(
-                self.server['id'], databases.dump()['cell1']))
-        self._wait_for_assert(lambda: self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id'])))
-
     def test_what_the_request_changes_wins_over_what_was(self):
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server, name='asked')
         late.deliver()
         self.assertEqual('asked', self.active(self.server)['name'])
+
+    def test_a_name_set_before_a_conductor_comes_is_kept_by_a_burial(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.api_db.take', before=self._rename))
+        self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
+                      'select_destinations', self._find_nothing)
+        self.rebuild(self.server)
+        self.assertEqual('late', self.buried_again(self.server)['name'])
+
+    def test_a_name_given_while_it_is_buried_again_is_kept(self):
+        self.api.put_service_force_down(
+            self.computes['host1'].service_ref.uuid, True)
+        self.useFixture(base.Interception(
+            recovering.BACK, before=self._rename))
+        self.rebuild(self.server)
+        self.assertEqual('late', self.buried_again(self.server)['name'])
+
+    def test_a_name_given_while_a_move_is_taken_back_is_kept(self):
+        hook = self.useFixture(base.Interception(
+            'cell0_rebuild.move.api_db.to_cell0', before=self._rename))
+        self.stub_out('cell0_rebuild.move.cell0_db.hide',
+                      lambda context, instance_uuid: False)
+        self.assert_refused(409, self.server)
+        self.assertEqual([], hook.waiting())
+        self.assertEqual('late', self.buried_again(self.server)['name'])
+
+    def _rename(self, *args, **kwargs):
+        self.api.put_server(self.server['id'], {'server': {'name': 'late'}})
+
+    def _find_nothing(self, *args, **kwargs):
+        raise exception.NoValidHost(reason='')

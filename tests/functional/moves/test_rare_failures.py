@@ -13,6 +13,7 @@ from oslo_db import exception as db_exc
 from cell0_rebuild.conductor import stale_claims
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import races_base
 
@@ -77,7 +78,7 @@ class BurialTest(base.FunctionalTestCase):
         self.assertIn('are unknown', self.assert_refused(409, server))
 
 
-class PlacementTest(recovering.RecoverTestCase):
+class PlacementTest(recover_base.RecoverTestCase):
 
     def setUp(self):
         super().setUp()

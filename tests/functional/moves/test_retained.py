@@ -133,3 +133,32 @@ class DropTest(PersonalityTestCase):
                       'lost', self.stdlog.logger.output)
         self.assertIn('rebuilt without the personality files /etc/hello',
                       self.stdlog.logger.output)
+
+
+class RequestSpecTest(base.FunctionalTestCase):
+
+    def test_a_change_of_the_request_spec_outlives_a_refused_image(self):
+        server = self.bury()
+
+        def pin(*args):
+            # As PUT of pinned_availability_zone does.
+            spec = databases.spec_of(server['id'])
+            spec.availability_zone = 'zone'
+            spec.save()
+        self.useFixture(base.Interception(
+            'cell0_rebuild.rpcapi.RebuildAPI.ping', after=pin))
+        self.assert_refused(
+            409, server,
+            imageRef=self.glance.auto_disk_config_enabled_image['id'])
+        self.assertEqual(
+            'zone', databases.spec_of(server['id']).availability_zone)
+        self.assert_shown_once(server['id'], 'ERROR')
+
+    def test_a_flavor_with_extra_specs_leaves_its_request_spec_as_it_is(self):
+        flavor = self._create_flavor(
+            extra_spec={'hw:cpu_policy': 'shared'})
+        server = self.bury(flavorRef=flavor)
+        before = databases.spec_of(server['id']).blob
+        self.rebuild(server)
+        self.buried_again(server)
+        self.assertEqual(before, databases.spec_of(server['id']).blob)

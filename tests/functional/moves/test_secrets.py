@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from cell0_rebuild.cmd import manage
 from tests.functional import base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 PASSWORD = 'Pa55w0rd-of-the-rebuild'
@@ -196,7 +197,7 @@ class FailureTest(SecretsTestCase):
         self.assert_only_known_lines()
 
 
-class RecoveryTest(SecretsTestCase, recovering.RecoverTestCase):
+class RecoveryTest(SecretsTestCase, recover_base.RecoverTestCase):
 
     def test_a_recovery_that_fails_prints_no_user_data(self):
         self.server = self.bury_anew()

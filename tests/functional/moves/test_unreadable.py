@@ -13,6 +13,7 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild import objects as ours
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.unit import stored_forms
 
@@ -126,7 +127,7 @@ class OlderTest(StoredTestCase):
         self.active(self.server)
 
 
-class MeanwhileTest(recovering.RecoverTestCase):
+class MeanwhileTest(recover_base.RecoverTestCase):
 
     def keep_newer(self, *args, **kwargs):
         """Have what is kept be of a newer version from here on."""

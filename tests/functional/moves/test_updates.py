@@ -12,6 +12,7 @@ from oslo_db import exception as db_exc
 from cell0_rebuild.move import late_changes
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import updating
 
@@ -32,7 +33,7 @@ def lose_database(*args):
     raise db_exc.DBConnectionError(Exception('down'))
 
 
-class UpdateTestCase(recovering.RecoverTestCase):
+class UpdateTestCase(recover_base.RecoverTestCase):
 
     def setUp(self):
         super().setUp()

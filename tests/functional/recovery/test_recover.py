@@ -7,13 +7,14 @@ import fixtures
 
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional.recovering import crash
 from tests.functional.recovering import fail
 
 
 @ddt.ddt
-class CrashTest(recovering.RecoverTestCase):
+class CrashTest(recover_base.RecoverTestCase):
 
     @ddt.data(
         ('scheduler', recovering.SCHEDULER, 'before', 'on its way'),
@@ -120,7 +121,7 @@ class CrashTest(recovering.RecoverTestCase):
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
-    def test_deleted_after_a_crash_in_its_burial_it_was_listed_still(self):
+    def test_deleted_after_a_crash_in_its_burial_it_is_removed(self):
         self.useFixture(base.Interception(recovering.TAGS, before=fail))
         self.rebuild_until(recovering.REMOVE, before=crash)
         self.api.delete_server(self.server['id'])
@@ -128,7 +129,7 @@ class CrashTest(recovering.RecoverTestCase):
             server['id'] for server in self.api.get_servers()])
         self.assert_ghost_removed()
 
-    def test_deleted_by_a_nova_without_us_it_was_listed_still(self):
+    def test_deleted_by_a_nova_without_us_it_is_removed(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.cell0_db.hide', before=crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)

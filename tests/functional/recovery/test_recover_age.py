@@ -18,6 +18,7 @@ from cell0_rebuild.cmd import status
 from cell0_rebuild.move import attempt_record
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import updating
 
@@ -27,7 +28,7 @@ MODELS = (('api', api_models.InstanceMapping),
           ('cell0', models.Instance), ('cell1', models.Instance))
 
 
-class AgeTestCase(recovering.RecoverTestCase):
+class AgeTestCase(recover_base.RecoverTestCase):
 
     def let_hours_pass(self, *args, **kwargs):
         """Have all that is stored of the server be older than the limit."""

@@ -11,10 +11,11 @@ from oslo_upgradecheck import upgradecheck
 from cell0_rebuild.cmd import status
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
-class TwoCellsTest(recovering.RecoverTestCase):
+class TwoCellsTest(recover_base.RecoverTestCase):
     """Its host is in the first cell, or in the second."""
 
     NUMBER_OF_CELLS = 2

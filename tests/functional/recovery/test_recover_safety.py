@@ -17,11 +17,12 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move.recovery import search
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
 @ddt.ddt
-class WakeUpTest(recovering.RecoverTestCase):
+class WakeUpTest(recover_base.RecoverTestCase):
     """The conductor was not dead, it only took long."""
 
     STEPS = (
@@ -116,7 +117,7 @@ class WakeUpTest(recovering.RecoverTestCase):
             list(self._get_allocations_by_server_uuid(self.server['id'])))
 
 
-class LeftAloneTest(recovering.RecoverTestCase):
+class LeftAloneTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_in_progress_is_left_alone(self):
         seen = []
@@ -205,7 +206,7 @@ class LeftAloneTest(recovering.RecoverTestCase):
                          set(recovering.recover()[1]))
 
 
-class FailureTest(recovering.RecoverTestCase):
+class FailureTest(recover_base.RecoverTestCase):
 
     def test_without_placement_all_but_the_resources_is_mended(self):
         self.rebuild_until(recovering.TAGS, before=recovering.crash)
@@ -228,7 +229,7 @@ class FailureTest(recovering.RecoverTestCase):
                       found[self.server['id']]['result'])
         self.assert_recovered('leftovers')
 
-    def test_leftovers_without_placement_were_reported_as_none(self):
+    def test_leftovers_without_placement_are_reported_as_unknown(self):
         self.rebuild_until(recovering.TAGS, before=recovering.crash)
         with recovering.placement_down():
             recovering.recover()

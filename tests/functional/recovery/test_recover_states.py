@@ -16,10 +16,13 @@ from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import newer
+from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
-class StatesTest(recovering.RecoverTestCase):
+class StatesTest(recover_base.RecoverTestCase):
 
     def setUp(self):
         super().setUp()
@@ -135,7 +138,7 @@ class StatesTest(recovering.RecoverTestCase):
         return code, found[self.server['id']]['state']
 
 
-class DeleteTest(recovering.RecoverTestCase):
+class DeleteTest(recover_base.RecoverTestCase):
 
     def test_of_two_deletes_the_later_finds_it_deleted(self):
         self.useFixture(base.Interception(
@@ -146,3 +149,17 @@ class DeleteTest(recovering.RecoverTestCase):
     def _delete_first(self, *args, **kwargs):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
+
+
+class NewerRecordTest(races_base.RaceTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(newer.NewerRecord())
+
+    def test_an_older_recover_brings_it_back(self):
+        self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
+                      '_build', recovering.crash)
+        self.rebuild(self.server)
+        self.assertEqual(0, recovering.recover(self.server['id'])[0])
+        self.assert_shown_once(self.server['id'], 'ERROR')

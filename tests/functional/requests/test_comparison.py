@@ -6,11 +6,11 @@ import base64
 import time
 
 from tests.functional import base
-from tests.functional.requests import comparison
+from tests.functional.requests import comparison_base
 from tests import releases
 
 
-class GivenTest(comparison.ComparisonTestCase):
+class GivenTest(comparison_base.ComparisonTestCase):
 
     def test_nothing_in_particular(self):
         self.compare({})
@@ -94,7 +94,7 @@ class GivenTest(comparison.ComparisonTestCase):
         self.assertEqual(1, rebuilt['OS-EXT-SRV-ATTR:launch_index'])
 
 
-class ShownTest(comparison.ComparisonTestCase):
+class ShownTest(comparison_base.ComparisonTestCase):
 
     hosts = ('host1',)
 
@@ -129,7 +129,7 @@ class ShownTest(comparison.ComparisonTestCase):
         self.assertEqual(buried[name], rebuilt[name])
 
 
-class ChangedTest(comparison.ComparisonTestCase):
+class ChangedTest(comparison_base.ComparisonTestCase):
     """What Nova lets the owner change while the server is buried."""
 
     def put(self, **changes):

@@ -7,7 +7,7 @@ from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import cinder
-from tests.functional.requests import comparison
+from tests.functional.requests import comparison_base
 
 NEUTRON = nova_fixtures.NeutronFixture
 PORT = NEUTRON.port_1['id']
@@ -16,7 +16,7 @@ VOLUME = cinder.ROOT
 DATA = uuidsentinel.data_volume
 
 
-class NetworkTest(comparison.ComparisonTestCase):
+class NetworkTest(comparison_base.ComparisonTestCase):
 
     hosts = ('host1',)
 
@@ -80,7 +80,7 @@ class NetworkTest(comparison.ComparisonTestCase):
         self.assertNotIn(self.web, str(self._asked))
 
 
-class VolumeTest(comparison.ComparisonTestCase):
+class VolumeTest(comparison_base.ComparisonTestCase):
 
     hosts = ('host1',)
 

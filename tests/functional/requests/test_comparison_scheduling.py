@@ -3,13 +3,13 @@
 """A rebuilt server is where it would have been, had there been room."""
 
 from tests.functional import databases
-from tests.functional.requests import comparison
+from tests.functional.requests import comparison_base
 from tests import releases
 
 HOST = 'OS-EXT-SRV-ATTR:host'
 
 
-class SchedulingTest(comparison.ComparisonTestCase):
+class SchedulingTest(comparison_base.ComparisonTestCase):
     """Left to itself the scheduler takes host2."""
 
     def setUp(self):

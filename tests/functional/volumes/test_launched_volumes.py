@@ -151,7 +151,7 @@ class WithPackageTest(StockMixin, LaunchedTestCase):
 
 class AddedMicroversionTest(LaunchedTestCase):
 
-    def test_without_an_image_its_owner_lost_the_data(self):
+    def test_without_an_image_its_owner_keeps_the_data(self):
         self.rebuild(self.server)
         self.rebuilt()
         self.assertEqual('of the owner', self.data)

@@ -103,7 +103,7 @@ class FailureTest(reimage_base.ReimageTestCase):
         self.cinder.ends = 'downloading'
         self.assertIn('not ready after 1 s', self.fail())
 
-    def test_the_former_image_was_taken_to_be_on_it_still(self):
+    def test_no_image_is_taken_to_be_on_it_after_a_failure(self):
         former = self.cinder.image
         self.cinder.ends = 'error'
         self.fail()
@@ -134,7 +134,7 @@ class FailureTest(reimage_base.ReimageTestCase):
                 VOLUME].clear()))
         self.assertIn('VolumeAttachmentNotFound', self.fail())
 
-    def test_a_database_away_for_a_moment_left_it_in_build(self):
+    def test_a_database_away_for_a_moment_does_not_stop_it(self):
         accept = api_db.accept.__wrapped__
         answers = [db_exc.DBConnectionError()]
 
@@ -193,7 +193,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.cinder.refusal = cinder_exc.ClientException(503, 'Unavailable')
         self.assertIn('Unavailable', self.refused(400))
 
-    def test_a_database_away_in_a_refusal_left_it_in_build(self):
+    def test_a_database_away_in_a_refusal_leaves_everything_as_it_was(self):
         to_cell0 = api_db.to_cell0
         answers = [db_exc.DBConnectionError()]
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A server is deleted whose conductor has died."""
+
+from nova import context as nova_context
+from nova.db.main import api as main_db_api
+
+from cell0_rebuild.move import cells
+from tests.functional import databases
+from tests.functional import races_base
+from tests.functional import recovering
+
+
+class DeadConductorTest(races_base.RaceTestCase):
+
+    def test_a_delete_after_its_conductor_has_died_leaves_no_row(self):
+        self.stub_out('cell0_rebuild.move.attempt.hand_over',
+                      recovering.crash)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            'cell1', databases.cell_of(self.server['id'])))
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_a_delete_after_its_conductor_has_died_leaves_no_ghost(self):
+        self.stub_out('cell0_rebuild.conductor.builder.Builder.'
+                      '_map_instance_to_cell', recovering.crash)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            1, len(databases.dump()['cell1']['block_device_mapping'])))
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.configure_cell0()
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
+    def configure_cell0(self):
+        """Have nova-api's own database be cell0, as outside of tests."""
+        fixture = main_db_api.get_context_manager.__self__
+        cell0 = cells.cell0(nova_context.get_admin_context())
+        fixture._default_ctxt_mgr = fixture._last_ctxt_mgr = (
+            fixture._ctxt_mgrs[cell0.database_connection])

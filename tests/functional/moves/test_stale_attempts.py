@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""An attempt that is no longer the current one harms nothing."""
+
+from nova import exception
+from nova import objects
+from nova.scheduler.client import query
+from nova.scheduler.client import report
+
+from cell0_rebuild.conductor import stale_claims
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import races_base
+
+
+class StaleAttemptTest(races_base.RaceTestCase):
+    """The first scheduler's answer is a failure, and late."""
+
+    def setUp(self):
+        super().setUp()
+        self._calls = 0
+        self._select = query.SchedulerQueryClient.select_destinations
+
+    def test_a_late_no_valid_host_leaves_the_live_server_its_resources(self):
+        self._answer_late(lambda: self.active(self.server))
+        self.rebuild(self.server)
+        self.wait_until_answered()
+        self.assertNotEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def test_a_late_no_valid_host_shows_no_server_that_is_on_its_way(self):
+        late = self.useFixture(races_base.HeldMessage())
+        self.rebuild(self.server)
+        self._answer_late(lambda: None)
+        late.deliver(0)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        [row] = databases.dump()['cell0']['instances']
+        self.assertTrue(row['hidden'])
+        self.assertEqual(1, len(databases.dump()['cell0']['instance_faults']))
+        late.deliver(1)
+        self.active(self.server)
+
+    def test_a_late_host_leaves_the_live_server_resources_on_one_host(self):
+        claimed = []
+
+        def fill_and_select(*args, **kwargs):
+            self._start_compute('host2')
+            self.api.put_service(
+                self.computes['host1'].service_ref.uuid,
+                {'status': 'disabled'})
+            hosts = self._select(*args, **kwargs)
+            claimed.append(
+                self._get_allocations_by_server_uuid(self.server['id']))
+            return hosts
+        self._answer_late(
+            lambda: self.active(self.server), fill_and_select)
+        self.rebuild(self.server)
+        self.wait_until_answered()
+        self.assertEqual([2], [len(hosts) for hosts in claimed])
+        self.assertEqual(
+            [self._get_provider_uuid_by_host('host1')],
+            list(self._get_allocations_by_server_uuid(self.server['id'])))
+
+    def wait_until_answered(self):
+        self._wait_for_assert(
+            lambda: self.assertIn('is no longer the current one',
+                                  self.stdlog.logger.output))
+
+    def _answer_late(self, wait, answer=None):
+        def select(*args, **kwargs):
+            self._calls += 1
+            if self._calls > 1:
+                return self._select(*args, **kwargs)
+            self.bury_as_an_operator_would()
+            self.rebuild(self.server)
+            wait()
+            if answer:
+                return answer(*args, **kwargs)
+            raise exception.NoValidHost(reason='late')
+        self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
+                      'select_destinations', select)
+
+
+class StaleClaimTest(races_base.RaceTestCase):
+
+    def test_a_stale_conductor_leaves_a_live_server_its_resources(self):
+        self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 1)
+        self.useFixture(base.Interception(
+            base.CAST, before=self._release))
+        self.rebuild(self.server)
+        server = self.active(self.server)
+        [claimed] = self._get_allocations_by_server_uuid(
+            server['id']).values()
+        self.assertEqual(1, claimed['resources']['VCPU'])
+
+    def _release(self, api, context, instance, *args, **kwargs):
+        """Do what a conductor does whose attempt had chosen this host."""
+        stale_claims.release(
+            context.elevated(), report.report_client_singleton(),
+            instance.uuid, objects.Selection(
+                service_host=kwargs['host'], nodename=kwargs['node'],
+                compute_node_uuid=self._get_provider_uuid_by_host(
+                    kwargs['host'])))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A rebuild or a change meets the command that mends servers."""
+
+from nova import context as nova_context
+from nova import objects
+
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import races_base
+from tests.functional import recover_base
+from tests.functional import recovering
+
+
+class RecoverRaceTest(recover_base.RecoverTestCase):
+
+    def test_one_that_gets_to_a_cell_just_then_is_recovered(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.api_db.seize', before=self._go_on))
+        self.rebuild(self.server)
+        self.assert_recovered('on its way')
+        self.assert_can_be_rebuilt()
+
+    def _go_on(self, *args, **kwargs):
+        """Have the conductor map the server to its cell, and die there."""
+        self.useFixture(base.Interception(
+            recovering.HAND_OVER, before=recovering.crash))
+        self.late.deliver()
+        self.assertEqual('cell1', databases.cell_of(self.server['id']))
+
+    def test_a_recovery_that_an_update_undoes_is_told_as_failed(self):
+        self.rebuild(self.server)
+        update = objects.BuildRequest.get_by_instance_uuid(
+            nova_context.get_admin_context(), self.server['id'])
+        update.instance.display_name = 'renamed'
+        self.useFixture(base.Interception(
+            recovering.BACK, before=lambda *args: update.save()))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (1, 'it was changed meanwhile; run this again later'),
+            (code, found[self.server['id']]['result']))
+        self.assert_recovered('on its way')
+        self.assertEqual(
+            'renamed', self.api.get_server(self.server['id'])['name'])
+
+    def test_one_whose_rebuild_begins_just_then_is_built(self):
+        self.late.let_through()
+        conductor = self.useFixture(races_base.HeldHandOver())
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.cell_db.find',
+            before=lambda *args, **kwargs: conductor.rebuild(self)))
+        self.assertEqual((0, {}), recovering.recover(self.server['id']))
+        conductor.goes_on.set()
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def test_a_stale_conductor_leaves_the_mapping_of_one(self):
+        self.rebuild_until(
+            'cell0_rebuild.conductor.builder.Builder._check_current',
+            after=lambda *args, **kwargs: recovering.recover())
+        self.assert_buried()
+        self.assert_can_be_rebuilt()
+
+    def test_one_that_a_compute_takes_is_in_one_cell(self):
+        self.late.let_through()
+        conductor = self.useFixture(races_base.HeldHandOver())
+        conductor.rebuild(self)
+
+        def build(*args, **kwargs):
+            conductor.goes_on.set()
+            self._wait_for_assert(lambda: self.assertEqual(
+                ['active'], [row['vm_state'] for row in
+                             databases.dump()['cell1']['instances']]))
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.cell_db.remove', before=build))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'built'), (code, found[self.server['id']]['state']))
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([], databases.dump()['cell0']['instances'])
