@@ -46,7 +46,8 @@ def lines() -> collections.abc.Iterator[str]:
          for target in group])
     yield from _section(
         '``cell0-rebuild-wait``, ``cell0-rebuild-manage wait``: called',
-        [_row(target) for target in nova_internals.WAITING])
+        [_row(target) for target in (
+            *nova_internals.COMMANDS, *nova_internals.WAITING)])
 
 
 def _section(
