@@ -44,6 +44,11 @@ class NoPlacement(Exception):
 class NoApi(Exception):
     """nova-api or Keystone does not answer, or Keystone takes no password."""
 
+    def __init__(self, text: str, about: str = '') -> None:
+        """:param about: the same for errors of one kind."""
+        self.about = about
+        super().__init__(text)
+
 
 class DatabaseDown(Exception):
     """A database cannot be connected to; the text names it."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Let every fault happen at every boundary of a rebuild; print what became.
+"""Let every fault happen at every boundary; print what became of servers.
 
 Usage: run_faults.py [--resume] [--minutes N] [--write-docs] [--sample N]
                      [--seed N] [--only PATTERN] [--jobs N] [TEST ...]
@@ -34,7 +34,8 @@ DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
 OUT = console.Console(soft_wrap=True)
 KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
          'test_doubles': 'two errors', 'test_errors': 'error',
-         'test_kill': 'SIGKILL', 'test_stalls': 'stall'}
+         'test_kill': 'SIGKILL', 'test_stalls': 'stall',
+         'test_sweeps': 'sweep'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
           'of them cleared up by recover', 'otherwise wrong', 'lost',
           'not run yet')

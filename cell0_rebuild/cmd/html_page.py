@@ -19,17 +19,21 @@ _PAGE = """\
 <meta name="viewport" content="width=device-width"/>
 <title>Servers that wait</title>
 <style>
-body {{ font: 15px/1.4 sans-serif; margin: 2em; color: #222 }}
-table {{ border-collapse: collapse; margin-top: 1em }}
-th {{ text-align: left; border-bottom: 2px solid #888; white-space: nowrap }}
-td {{ border-bottom: 1px solid #ddd; vertical-align: top }}
+body {{ font: 14px/1.4 sans-serif; margin: 1.5em; color: #222 }}
+table {{ border-collapse: separate; border-spacing: 0; margin-top: 1em }}
+th {{ position: sticky; top: 0; background: #fff; text-align: left }}
+th {{ border-bottom: 2px solid #888; white-space: nowrap }}
+td {{ border-bottom: 1px solid #ddd; vertical-align: top; min-width: 5em }}
 th, td {{ padding: 0.3em 0.8em 0.3em 0 }}
-td:nth-child(2), td:nth-child(3) {{ font-family: monospace }}
+td:nth-child(2), td:nth-child(3) {{ font: 12px/1.6 monospace }}
+td:nth-child(n+2):nth-child(-n+5) {{ white-space: nowrap }}
+td:last-child, span {{ white-space: nowrap }}
+td:nth-child(7) {{ min-width: 12em }}
 </style>
 </head>
 <body>
 <h1>Servers that wait</h1>
-<p>{summary}. As of {now}.</p>
+<p>{summary}. <span>As of {now}.</span></p>
 {table}
 </body>
 </html>"""
@@ -49,10 +53,10 @@ def page(
     """
     counts = collections.Counter(codes)
     summary = ', '.join([
-        *(f'{code}: {count}' for code, count in counts.most_common()),
-        f'in all: {sum(counts.values())}'])
+        f'In all: {sum(counts.values())}',
+        *(f'{code}: {count}' for code, count in counts.most_common())])
     table = prettytable.PrettyTable(columns)
     table.add_rows(rows)
     return _PAGE.format(
         summary=html.escape(summary), now=html.escape(now),
-        table=table.get_html_string())
+        table=table.get_html_string(xhtml=True))

@@ -24,6 +24,7 @@ import prettytable
 from cell0_rebuild.cmd import arguments
 from cell0_rebuild.cmd import wait_commands
 from cell0_rebuild.cmd import why
+from cell0_rebuild import exceptions
 from cell0_rebuild import nova_compat
 
 if ty.TYPE_CHECKING:
@@ -34,12 +35,12 @@ AGE = 3600
 # Rows of a table: it must not grow with what is found.
 ROWS = 500
 
-MENDED, NOT_MENDED, FOUND, UNEXPECTED = 0, 1, 3, 255
+MENDED, NOT_MENDED, INVALID, FOUND, UNEXPECTED = 0, 1, 2, 3, 255
 
 _EXIT_CODES = (
     'Exit codes: 0, there was nothing to do or all was mended; 1, something '
-    'could not be mended; 2, the arguments are invalid; 3, --dry-run has '
-    'found something; 255, an unexpected error.')
+    'could not be mended; 2, the arguments are invalid, or this Nova is not '
+    'supported; 3, --dry-run has found something; 255, an unexpected error.')
 
 
 def _seconds(text: str) -> int:
@@ -163,6 +164,10 @@ def main() -> int:
     try:
         _configure(sys.argv)
         return int(cfg.CONF.command.run(cfg.CONF.command))
+    except exceptions.PatchMismatch as error:
+        print(f'cell0-rebuild-manage cannot run with this Nova: {error}.',
+              file=sys.stderr)
+        return INVALID
     except Exception:
         traceback.print_exc()
         return UNEXPECTED

@@ -16,11 +16,13 @@ import typing as ty
 
 from oslo_config import cfg
 
+from cell0_rebuild import exceptions
 from cell0_rebuild import nova_compat
 
 if ty.TYPE_CHECKING:
     from cell0_rebuild.wait import sweep
 
+# Nova can be wrong, too.
 DONE, FAILED, WRONG_OPTION = 0, 1, 2
 
 OPTS: list[cfg.Opt] = [
@@ -50,6 +52,11 @@ def main() -> int:
         if cfg.CONF.once or cfg.CONF.dry_run:
             return _once(cfg.CONF.dry_run)
         return _serve()
+    except exceptions.PatchMismatch as error:
+        # Another start would end likewise.
+        print(f'cell0-rebuild-wait cannot run with this Nova: {error}.',
+              file=sys.stderr)
+        return WRONG_OPTION
     except Exception:
         traceback.print_exc()
         return FAILED
@@ -75,6 +82,7 @@ def _configure(argv: list[str]) -> list[str]:
     objects.register_all()
     conf.register(cfg.CONF)
     options.register(cfg.CONF)
+    options.limit_times(cfg.CONF)
     problems = [*conf.problems(cfg.CONF), *options.problems(cfg.CONF)]
     if problems:
         return problems
@@ -113,7 +121,6 @@ def _serve() -> int:
 
 
 def _once(dry_run: bool) -> int:
-    from cell0_rebuild import exceptions
     from cell0_rebuild.wait import factory
     from cell0_rebuild.wait import outages
     from cell0_rebuild.wait import service
@@ -140,8 +147,9 @@ def _show(swept: sweep.Swept) -> None:
         reason.code.value for reason in swept.reasons.values())
     for code, count in sorted(counts.items()):
         print(f'{count} wait: {code}')
-    for uuid, problem in swept.problems.items():
-        print(f'{uuid}: {problem}')
+    for problem, count in sorted(
+            collections.Counter(swept.problems.values()).items()):
+        print(f'{count} with a problem: {problem}')
 
 
 if __name__ == '__main__':

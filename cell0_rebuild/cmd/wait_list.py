@@ -31,8 +31,8 @@ _EXIT_CODES = (
     'Exit codes: 0, all is shown; 1, Placement does not answer; 2, the '
     'arguments are invalid; 255, an unexpected error.')
 
-_COLUMNS = ('Position', 'Server', 'Project', 'Waiting since', 'Attempts',
-            'Asks for', 'Reason', 'Next look')
+_COLUMNS = ('Position', 'Server', 'Project', 'Waiting since', 'Until',
+            'Attempts', 'Asks for', 'Reason', 'Next look')
 
 
 def add_parser(commands: ty.Any) -> None:
@@ -76,18 +76,20 @@ def _show(rows: collections.abc.Iterator[listing.Row]) -> None:
     while page := list(itertools.islice(rows, ROWS)):
         table = prettytable.PrettyTable(_COLUMNS)
         table.align = 'l'
-        table.add_rows([_cells(row) for row in page])
+        table.add_rows([_cells(row, _time) for row in page])
         print(table)
 
 
-def _cells(row: listing.Row) -> list[ty.Any]:
+def _cells(
+    row: listing.Row, time: ty.Callable[[ty.Any], str]
+) -> list[ty.Any]:
     reason = row.reason.code.value
     return [
         '-' if row.position is None else row.position, row.server.uuid,
-        row.server.project_id, _time(row.server.created_at),
-        row.server.failures, row.shape,
+        row.server.project_id, time(row.server.created_at),
+        time(row.server.deadline), row.server.failures, row.shape,
         f'{reason}: {row.note}' if row.note else reason,
-        '' if row.next_look is None else _time(row.next_look)]
+        '' if row.next_look is None else time(row.next_look)]
 
 
 def _show_json(rows: collections.abc.Iterator[listing.Row]) -> None:
@@ -106,12 +108,16 @@ def _show_json(rows: collections.abc.Iterator[listing.Row]) -> None:
 def _show_html(rows: collections.abc.Iterator[listing.Row]) -> None:
     found = list(rows)
     print(html_page.page(
-        _COLUMNS, [_cells(row) for row in found],
+        _COLUMNS, [_cells(row, _time_in_two_lines) for row in found],
         (row.reason.code.value for row in found), _time(timeutils.utcnow())))
 
 
 def _time(when: ty.Any) -> str:
     return f'{when:%Y-%m-%dT%H:%M:%SZ}'
+
+
+def _time_in_two_lines(when: ty.Any) -> str:
+    return f'{when:%Y-%m-%d\n%H:%M:%SZ}'
 
 
 _FORMATS = {'table': _show, 'json': _show_json, 'html': _show_html}

@@ -339,13 +339,33 @@ def is_in(
     """Tell whether the server is where this attempt has put it."""
     place = standing.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
-    # A later attempt may get a row with the same ID; see attempt_record.py.
-    retained = our_objects.retained_record(context, attempt.uuid)
     return (place is not None and place.cell_id == cell.id
             and (row.id if row else None) == attempt.row_id
-            and retained is not None and (
-                not attempt.handed_over
-                or retained.get('generation', '') == attempt.generation))
+            and _is_last(context, attempt))
+
+
+def has_row(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping,
+) -> bool:
+    """Tell whether the row of this attempt is in a real cell.
+
+    It does not matter where the server is mapped to.
+    """
+    row = cell_db.find(context, attempt.uuid, cell)
+    return (row is not None and row.id == attempt.row_id
+            and _is_last(context, attempt))
+
+
+def _is_last(
+    context: nova_context.RequestContext, attempt: Attempt
+) -> bool:
+    """Tell whether no later attempt was handed over."""
+    # One may get a row with the same ID; see attempt_record.py.
+    retained = our_objects.retained_record(context, attempt.uuid)
+    return retained is not None and (
+        not attempt.handed_over
+        or retained.get('generation', '') == attempt.generation)
 
 
 def finish(

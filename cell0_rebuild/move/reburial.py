@@ -304,7 +304,11 @@ def _back_to(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping, home: objects.CellMapping,
 ) -> ty.Iterator[None]:
-    """Map a server to the real cell again, unless it has left it."""
+    """Map a server to the real cell again, unless it has left it.
+
+    Or somebody else has buried a later attempt meanwhile: no row of this one
+    is in the cell then.
+    """
     stays = False  # if a database fails, nobody knows: it is tried again
     try:
         yield
@@ -314,5 +318,8 @@ def _back_to(
         raise
     finally:
         if stays:
-            api_db.remap(context, attempt.uuid, home.id, cell.id)
+            api_db.remap(
+                context, attempt.uuid, home.id, cell.id,
+                still=functools.partial(
+                    attempts.has_row, context, attempt, cell))
             attempt.reach(stages.Stage.HANDED_OVER)

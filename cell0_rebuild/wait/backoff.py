@@ -14,6 +14,9 @@ import datetime
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
 
+# What has not been refused again for so long may be gone.
+_LIFE = datetime.timedelta(days=1)
+
 
 @dataclasses.dataclass(frozen=True)
 class _Rest:
@@ -38,6 +41,7 @@ class Backoff:
         :param shortest: the first rest.
         :param longest: the longest one.
         """
+        self._forget(now)
         times = self._rests[who].times + 1 if who in self._rests else 1
         self._rests[who] = _Rest(reason, times, now + pacing.rest(
             who, times, shortest, longest))
@@ -49,6 +53,15 @@ class Backoff:
         rest = self._rests.get(who)
         return rest.reason if rest is not None and rest.until > now else None
 
+    def times(self, who: str) -> int:
+        """Return how many times in a row a server or a project rested."""
+        rest = self._rests.get(who)
+        return 0 if rest is None else rest.times
+
     def end(self, who: str) -> None:
         """Forget a server or a project: it was not refused."""
         self._rests.pop(who, None)
+
+    def _forget(self, now: datetime.datetime) -> None:
+        self._rests = {who: rest for who, rest in self._rests.items()
+                       if rest.until + _LIFE > now}

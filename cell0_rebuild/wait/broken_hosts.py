@@ -23,33 +23,56 @@ class BrokenHosts:
     At most two, until one lands; each that lands doubles that. After a while
     in which none has landed it is two again, because a host may have broken
     meanwhile. Two builds in a row that failed stop it; half an hour later one
-    server is tried. All times are UTC without a time zone.
+    server is tried. All times are UTC without a time zone, and need not be
+    told in their order.
     """
 
     def __init__(self) -> None:
         self._width = _TOO_MANY
-        self._failures = 0
-        self._last: datetime.datetime | None = None
+        # Those since the last that landed.
+        self._failed: list[datetime.datetime] = []
+        self._landed: datetime.datetime | None = None
+        self._mended: datetime.datetime | None = None
 
     @property
     def stopped(self) -> bool:
         """Whether builds fail: no server is sent, or one to try."""
-        return self._failures >= _TOO_MANY
+        return len(self._failed) >= _TOO_MANY
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last build has failed."""
+        return bool(self._failed)
 
     def allowed(self, now: datetime.datetime) -> int:
         """Return how many may be on their way, with those that are."""
-        rested = self._last is None or now - self._last >= _PAUSE
+        ended = [*self._failed, *([self._landed] if self._landed else [])]
+        rested = not ended or now - max(ended) >= _PAUSE
         if self.stopped:
             return 1 if rested else 0
-        if self._failures or rested:
-            return _TOO_MANY - self._failures
+        if self._failed or rested:
+            return _TOO_MANY - len(self._failed)
         return self._width
 
-    def landed(self, now: datetime.datetime) -> None:
+    def landed(self, at: datetime.datetime) -> None:
         """A server is active."""
-        self._width = min(2 * max(self.allowed(now), 1), _WIDEST)
-        self._failures, self._last = 0, now
+        newer = [failed for failed in self._failed if failed > at]
+        if not newer:
+            self._width = min(2 * max(self.allowed(at), 1), _WIDEST)
+        self._failed, self._landed = newer, max(at, self._landed or at)
 
-    def failed(self, now: datetime.datetime) -> None:
+    def failed(self, at: datetime.datetime) -> None:
         """A build has failed on hosts; that none was found does not count."""
-        self._failures, self._last = self._failures + 1, now
+        since = [moment for moment in (self._landed, self._mended) if moment]
+        if not since or at >= max(since):
+            self._failed.append(at)
+            self._width = _TOO_MANY
+
+    def mended(self, at: datetime.datetime | None) -> None:
+        """Count no builds that failed before, because an operator says so.
+
+        :param at: since when hosts are good; None if nobody has said it.
+        """
+        self._mended = at
+        if at is not None:
+            self._failed = [failed for failed in self._failed if failed >= at]

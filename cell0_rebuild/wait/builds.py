@@ -8,6 +8,7 @@ have done with the servers that it did not send itself.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import typing as ty
@@ -19,7 +20,7 @@ from nova.db.main import models
 import sqlalchemy as sa
 
 from cell0_rebuild.move import cells
-from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import dead_cells
 from cell0_rebuild.wait import rebuild_state
 
 # Of a build on a host. The rebuild of a server that has a host has another.
@@ -40,7 +41,9 @@ class Build:
     at: datetime.datetime
 
 
-def since(context: ty.Any, begin: datetime.datetime) -> list[Build]:
+def since(
+    context: ty.Any, begin: datetime.datetime, dead: dead_cells.DeadCells
+) -> list[Build]:
     """Return all builds of servers that exist, the oldest first.
 
     It takes one statement for each cell. A cell whose database is away tells
@@ -48,6 +51,7 @@ def since(context: ty.Any, begin: datetime.datetime) -> list[Build]:
 
     :param context: an administrator's.
     :param begin: of the first build; UTC, without a time zone.
+    :param dead: the cells that are away; changed.
     """
     # So are all of CELLS loaded.
     cells.cell0(context)
@@ -55,10 +59,8 @@ def since(context: ty.Any, begin: datetime.datetime) -> list[Build]:
     for cell in nova_context.CELLS:
         if cell.is_cell0():
             continue
-        try:
+        with contextlib.suppress(dead_cells.Dead), dead.looking(cell):
             found += _in_cell(cells.targeted(context, cell), begin)
-        except outages.DATABASES:
-            continue
     return sorted(found, key=lambda build: (build.at, build.uuid))
 
 

@@ -35,6 +35,9 @@ PAGE = 500
 # What Nova writes to an action one of whose events has failed.
 _FAILED = 'Error'
 
+# In place of what a flavor says that cannot be read.
+_DAMAGED = 'damaged'
+
 _Row = ty.Any
 
 
@@ -187,7 +190,11 @@ def _if_in(text: str, column: ty.Any) -> ty.Any:
 def _extra_specs(flavor: str | None) -> dict[str, str]:
     if flavor is None:
         return {}
-    extra_specs = jsonutils.loads(flavor)['cur'][
-        'nova_object.data'].get('extra_specs', {})
-    return {name: value for name, value in extra_specs.items()
-            if name == wishes.FLAVOR_WAIT}
+    try:
+        extra_specs = jsonutils.loads(flavor)['cur'][
+            'nova_object.data'].get('extra_specs', {})
+        return {name: value for name, value in extra_specs.items()
+                if name == wishes.FLAVOR_WAIT}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        # It means nothing, and that is said.
+        return {wishes.FLAVOR_WAIT: _DAMAGED}

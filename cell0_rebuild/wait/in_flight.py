@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import datetime
 import typing as ty
@@ -12,6 +13,7 @@ from oslo_log import log as logging
 
 from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
+from cell0_rebuild.wait import dead_cells
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
@@ -45,14 +47,20 @@ class InFlight:
     """Knows who is on its way.
 
     What others have sent, or an earlier process, is read from the cells.
+
+    :ivar cells: those that are away.
     """
 
     def __init__(self, context: ty.Any) -> None:
-        """:param context: an administrator's."""
+        """Know of nobody yet.
+
+        :param context: an administrator's.
+        """
         self._context = context
+        self.cells = dead_cells.DeadCells()
         self._admission = admission.Admission()
         self._noted: dict[str, datetime.datetime] = {}
-        self._others = 0
+        self._others: list[datetime.datetime] = []
         self._learned_at: datetime.datetime | None = None
 
     def has(self, uuid: str) -> bool:
@@ -67,6 +75,7 @@ class InFlight:
         :param section: the options.
         :returns: what became of those that no longer are, by their UUID.
         """
+        self._hear_operator(section.hosts_mended_at)
         ended: dict[str, Ended] = {}
         for uuid, sent in list(self._admission.on_their_way.items()):
             state = self._state(uuid)
@@ -83,22 +92,43 @@ class InFlight:
                 self._admission.lost(uuid)
         return ended
 
+    def _hear_operator(self, mended: datetime.datetime | None) -> None:
+        stopped = self._admission.stopped
+        self._admission.mended(mended)
+        if stopped and not self._admission.stopped:
+            LOG.info('An operator says that hosts are good: servers are sent '
+                     'again.')
+
     def _state(self, uuid: str) -> rebuild_state.State:
-        """Tell where a server is; one whose cell is away is on its way."""
+        """Tell where a server is; if nobody can tell, it is on its way."""
         try:
-            return rebuild_state.of(self._context, uuid)
+            return rebuild_state.of(self._context, uuid, self.cells)
         except outages.DATABASES:
             return _State.ON_ITS_WAY
 
     def ordered(
-        self, servers: list[records.Waiting], now: datetime.datetime
+        self, servers: list[records.Waiting],
+        shapes: collections.abc.Mapping[str, shape_cache.Shape],
+        now: datetime.datetime,
     ) -> list[records.Waiting]:
         """Return the servers as they are to be tried.
 
         :param servers: in their order.
+        :param shapes: of each server, by its UUID.
         """
         self._learn(now)
-        return self._admission.ordered(servers)
+        return self._admission.ordered(servers, shapes)
+
+    def stopped(self, now: datetime.datetime) -> bool:
+        """Tell whether builds fail on hosts, so that one is sent at most."""
+        self._learn(now)
+        return self._admission.stopped
+
+    def rest(
+        self, shape: shape_cache.Shape, now: datetime.datetime
+    ) -> reasons.Reason | None:
+        """Return why a shape rests; None if it does not."""
+        return self._admission.rest(shape, now)
 
     def why_not(
         self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
@@ -123,7 +153,9 @@ class InFlight:
         """Note that the rebuild of a server was accepted."""
         self._admission.sent(server, shape, now)
 
-    def keep(self, shapes: ty.Container[shape_cache.Shape]) -> None:
+    def keep(
+        self, shapes: collections.abc.Iterable[shape_cache.Shape]
+    ) -> None:
         """Forget how fast servers of other shapes may be sent."""
         self._admission.keep(shapes)
 
@@ -132,11 +164,12 @@ class InFlight:
         if self._learned_at == now:
             return
         self._learned_at = now
-        found = [build for build in builds.since(self._context, now - _HISTORY)
+        found = [build for build in builds.since(
+                     self._context, now - _HISTORY, self.cells)
                  if not self.has(build.uuid)]
-        self._others = sum(
-            build.state is _State.ON_ITS_WAY and build.at + _LOST > now
-            for build in found)
+        self._others = [
+            build.at for build in found
+            if build.state is _State.ON_ITS_WAY and build.at + _LOST > now]
         for build in found:
             self._note_build(
                 build.uuid, build.project_id, build.state, build.at)

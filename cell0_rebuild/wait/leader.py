@@ -70,8 +70,14 @@ class Leader:
     def _connect(self, url: str) -> None:
         coordinator = coordination.get_coordinator(url, _member())
         coordinator.start(start_heart=True)
+        try:
+            self._lock = coordinator.get_lock(_LOCK)
+        except Exception:
+            # The next try begins anew, and its heart is another one.
+            with contextlib.suppress(tooz.ToozError):
+                coordinator.stop()
+            raise
         self._coordinator = coordinator
-        self._lock = coordinator.get_lock(_LOCK)
 
 
 def _member() -> bytes:

@@ -83,6 +83,16 @@ so that servers that failed together do not come back together.
         help="""
 Request no rebuilds. Servers go on waiting, and their time goes on.
 """),
+    cfg.Opt(
+        'hosts_mended_at',
+        type=option_types.Moment(),
+        mutable=True,
+        sample_default='2026-03-01T12:00:00+00:00',
+        help="""
+When the hosts were mended on which builds failed, with the offset from UTC.
+Builds that failed before do not count: the service sends servers again. A time
+that is yet to come is refused.
+"""),
 ]
 
 _SERVICE: list[cfg.Opt] = [
@@ -108,6 +118,11 @@ Placement's time.
 
 OPTS: list[cfg.Opt] = [*wish_options.OPTS, *_PACE, *_SERVICE]
 
+# Seconds. Nova sets no time for what it asks other services.
+_TIMEOUT = 60
+# Those that are asked who has room, and what a server asks for.
+_SERVICES = ('placement', 'neutron', 'cinder', 'glance', 'cyborg')
+
 # The scope of a token is the project of the server that is rebuilt.
 _USER = ('auth_url', 'username', 'user_id', 'user_domain_name',
          'user_domain_id', 'password')
@@ -118,6 +133,16 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
     conf.register_opts([*OPTS, *_client_opts()], group=GROUP)
     loading.register_auth_conf_options(conf, GROUP.name)
+
+
+def limit_times(conf: cfg.ConfigOpts) -> None:
+    """Have no service of this process be waited for without end.
+
+    :param conf: in which Nova's options are registered. What a file says
+        comes before this.
+    """
+    for group in _SERVICES:
+        conf.set_default('timeout', _TIMEOUT, group)
 
 
 def problems(conf: cfg.ConfigOpts) -> list[str]:
@@ -142,6 +167,6 @@ def _client_opts() -> list[cfg.Opt]:
     opts = [*loading.get_session_conf_options(),
             *loading.get_adapter_conf_options(include_deprecated=False)]
     # Without a time, an API that hangs would stop the service for ever.
-    cfg.set_defaults(opts, timeout=60, service_type='compute',
+    cfg.set_defaults(opts, timeout=_TIMEOUT, service_type='compute',
                      valid_interfaces=['internal', 'public'])
     return opts

@@ -65,3 +65,28 @@ def fair(
         return -server.priority, turn, server.created_at, server.uuid
 
     return sorted(waiting, key=key)
+
+
+def stand_back(
+    servers: _Servers,
+    group: collections.abc.Callable[[records.Waiting], str | None],
+    refused: collections.abc.Callable[[records.Waiting], int],
+) -> list[records.Waiting]:
+    """Return all servers, those of a group in another order among them.
+
+    Who was refused less often comes first. The groups themselves stay where
+    they are, and so does who is in none.
+
+    :param servers: in their order.
+    :param group: of a server, or None.
+    :param refused: how many times it was.
+    """
+    servers = list(servers)
+    members: dict[str, list[records.Waiting]] = {}
+    for server in servers:
+        if (name := group(server)) is not None:
+            members.setdefault(name, []).append(server)
+    turns = {name: iter(sorted(found, key=refused))
+             for name, found in members.items()}
+    return [server if (name := group(server)) is None else next(turns[name])
+            for server in servers]

@@ -16,7 +16,7 @@ import time
 from cell0_rebuild.wait import waiting_server as records
 
 # Seconds between two sweeps.
-_SHORTEST, _LONGEST = 2.0, 60.0
+_SHORTEST, LONGEST = 2.0, 60.0
 # A service rests so many times as long as a sweep of its takes.
 _RESTS = 4
 # How far a rest is longer or shorter, as a part of it.
@@ -72,7 +72,7 @@ def interval(shapes: int, probe_seconds: float, budget: int) -> float:
     :param probe_seconds: how long Placement takes for one.
     :param budget: how much of that time may be spent, in percent.
     """
-    return min(_LONGEST, max(
+    return min(LONGEST, max(
         _SHORTEST, shapes * probe_seconds * 100 / budget))
 
 
@@ -83,7 +83,7 @@ def pause(interval: float, own_seconds: float) -> float:
     :param own_seconds: how long the sweep took, without the rebuilds that it
         asked for: while many servers come back, most of a sweep is that.
     """
-    return min(_LONGEST, max(interval, _RESTS * own_seconds))
+    return min(LONGEST, max(interval, _RESTS * own_seconds))
 
 
 class SlowStart:

@@ -48,12 +48,19 @@ def room(context: ty.Any, query: str) -> Room:
     if answer.status_code != 200:
         raise exceptions.NoPlacement(
             f'it answers {answer.status_code}: {_detail(answer)}')
-    found = answer.json()
+    try:
+        return Room(_hosts(answer.json()))
+    except (ValueError, LookupError, TypeError) as error:
+        raise exceptions.NoPlacement(
+            f'it answers what cannot be read: {answer.text[:100]}') from error
+
+
+def _hosts(found: ty.Any) -> int:
     providers = {provider for request in found['allocation_requests']
                  for provider in request['allocations']}
-    return Room(len({
+    return len({
         found['provider_summaries'][provider]['root_provider_uuid']
-        for provider in providers}))
+        for provider in providers})
 
 
 def _detail(answer: ty.Any) -> str:

@@ -13,6 +13,7 @@ from nova import objects
 
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import standing
+from cell0_rebuild.wait import dead_cells
 
 
 class State(enum.Enum):
@@ -25,10 +26,13 @@ class State(enum.Enum):
     GONE = 'gone'
 
 
-def of(context: ty.Any, uuid: str) -> State:
-    """Tell where a server is.
+def of(
+    context: ty.Any, uuid: str, dead: dead_cells.DeadCells
+) -> State:
+    """Tell where a server is; one whose cell is away is on its way.
 
     :param context: an administrator's.
+    :param dead: the cells that are away; changed.
     """
     place = standing.place(context, uuid)
     if place is None or place.deleted or place.is_abandoned:
@@ -39,9 +43,12 @@ def of(context: ty.Any, uuid: str) -> State:
         return State.BURIED
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
-        instance = objects.Instance.get_by_uuid(
-            cells.targeted(context, mapping.cell_mapping), uuid,
-            expected_attrs=[])
+        with dead.looking(mapping.cell_mapping):
+            instance = objects.Instance.get_by_uuid(
+                cells.targeted(context, mapping.cell_mapping), uuid,
+                expected_attrs=[])
+    except dead_cells.Dead:
+        return State.ON_ITS_WAY
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return State.GONE
     return in_cell(instance)

@@ -29,8 +29,8 @@ _OTHER_SCOPES = (
     'project_name', 'project_domain_id', 'project_domain_name', 'domain_id',
     'domain_name', 'system_scope', 'trust_id')
 
-# What an API, or what stands before it, answers when it can do nothing for
-# anybody. 406 is that of a nova-api without the package.
+# What an API, or what stands before it, answers when it has not looked at the
+# request. 406 is that of a nova-api without the package.
 _AWAY = (406, 429, 502, 503, 504)
 
 # What nova-api says of a server that somebody else has changed meanwhile.
@@ -38,7 +38,11 @@ _RACES = ('while it is in', 'by another request at the same time')
 
 
 class Outcome(enum.Enum):
-    """What became of a request."""
+    """What became of a request.
+
+    nova-api may be away for one server alone, whose rebuild takes too long.
+    Without a token nothing was asked of it.
+    """
 
     ACCEPTED = 'accepted'
     BUSY = 'busy'
@@ -49,6 +53,7 @@ class Outcome(enum.Enum):
     NO_ENDPOINT = 'no endpoint'
     FAILED = 'failed'
     AWAY = 'away'
+    NO_KEYSTONE = 'no keystone'
     BAD_CREDENTIALS = 'bad credentials'
 
 
@@ -96,14 +101,18 @@ class Rebuilds:
         number = microversion_range.added()
         body = {} if number else {'imageRef': image_id}
         number = number or self._conf.cell0_rebuild.api_microversion
+        nova = self._nova(project_id)
+        outcome = Outcome.NO_KEYSTONE
         try:
-            answer = self._nova(project_id).post(
+            nova.get_token()
+            outcome = Outcome.AWAY
+            answer = nova.post(
                 f'/servers/{server_id}/action', json={'rebuild': body},
                 microversion=number, raise_exc=False)
         except ks_exc.Unauthorized as error:
             return self._unauthorized(error)
         except (ks_exc.ClientException, OSError) as error:
-            return _failed(error)
+            return _failed(error, outcome)
         return Answer(_outcome(answer), _text(answer))
 
     def _nova_of(self, project_id: str) -> adapter.Adapter:
@@ -139,16 +148,16 @@ class Rebuilds:
                 f'Keystone does not know the user or the password of '
                 f'[{self._group}], or it was changed: {error}')
         except (ks_exc.ClientException, OSError) as failure:
-            return _failed(failure)
+            return _failed(failure, Outcome.NO_KEYSTONE)
         return Answer(Outcome.NO_ROLE, str(error))
 
 
-def _failed(error: Exception) -> Answer:
+def _failed(error: Exception, usual: Outcome) -> Answer:
     if isinstance(error, ks_exc.Forbidden):
         return Answer(Outcome.NO_ROLE, str(error))
     if isinstance(error, ks_exc.EndpointNotFound):
         return Answer(Outcome.NO_ENDPOINT, str(error))
-    return Answer(Outcome.AWAY, str(error))
+    return Answer(usual, str(error))
 
 
 def _outcome(answer: ty.Any) -> Outcome:

@@ -14,14 +14,17 @@ import time
 import typing as ty
 
 from oslo_config import cfg
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_service import service
 import tenacity
+import tooz
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import sweep
@@ -36,6 +39,10 @@ _WAIT = tenacity.wait_exponential(min=2, max=60)
 
 # Seconds between two looks for the lead.
 _STANDBY = 5
+
+# All else is a mistake in this package, or in Nova.
+_OUTAGES = (exceptions.NoApi, rebuilds.WrongOptions, tooz.ToozError,
+            db_exc.DBError, *outages.ALL)
 
 
 class WaitingService(service.ServiceBase):  # type: ignore[misc]
@@ -130,12 +137,25 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             try:
                 pause = retrying(self._turn, lead)
             except Exception:
-                break  # It is to stop, and the last try failed.
+                if self._stopped.is_set():
+                    break  # The last try failed.
+                LOG.exception('The outage could not be told.')
+                pause = pacing.LONGEST
             if retrying.statistics.get('attempt_number', 1) > 1:
                 LOG.info('What did not answer does so again.')
             self._stopped.wait(pause)
         lead.end()
         LOG.info('Stopped.')
+
+    def _forget(self, swept: sweep.Swept) -> None:
+        """Keep what was said of servers that are still there.
+
+        A project is not told again when its rest is over.
+        """
+        problems = set(swept.problems.values())
+        self._said = {
+            (project_id, text) for project_id, text in self._said
+            if project_id or text in problems}
 
     def _turn(self, lead: leader.Leader) -> float:
         """Sweep once, if it is for this service; return how long to rest."""
@@ -147,7 +167,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             sweeper = self._sweeper = self._make()
         started, swept = time.monotonic(), sweep.Swept()
         try:
-            sweeper.sweep(swept)
+            sweeper.sweep(swept, self._stopped.is_set)
+            self._forget(swept)
         finally:
             report(swept, self._said)
             if self._metrics is not None:
@@ -165,29 +186,58 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
 def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
     """Log what a sweep has done.
 
-    :param said: the problems that were logged before; changed.
+    :param said: the projects, and the problems, that were logged before;
+        changed.
     """
     for uuid, answer in swept.answers.items():
         LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
                  if answer.text else answer.outcome.value, instance_uuid=uuid)
     for uuid, ended in swept.ended.items():
         LOG.info('The server is %s.', ended.state.value, instance_uuid=uuid)
-    for uuid, problem in swept.problems.items():
-        if (uuid, problem) not in said:
-            LOG.warning('%s', problem, instance_uuid=uuid)
-    for project_id in swept.without_role:
+    for text, uuids in _problems(swept).items():
+        if ('', text) not in said:
+            LOG.warning('%s', _counted(text, uuids), instance_uuid=uuids[0])
+    for project_id in sorted(swept.without_role):
         if (project_id, '') not in said:
             LOG.warning('The service has no role in project %s: the servers '
                         'there are left alone.', project_id)
-    said |= {*swept.problems.items(),
+    said |= {*(('', text) for text in swept.problems.values()),
              *((project_id, '') for project_id in swept.without_role)}
+
+
+def _problems(swept: sweep.Swept) -> dict[str, list[str]]:
+    """Return the servers of each problem."""
+    found: dict[str, list[str]] = {}
+    for uuid, problem in swept.problems.items():
+        found.setdefault(problem, []).append(uuid)
+    return found
+
+
+def _counted(text: str, uuids: list[str]) -> str:
+    return text if len(uuids) == 1 else (
+        f'{text} The same is true of {len(uuids) - 1} more.')
 
 
 def _say_outage(said: set[str], state: tenacity.RetryCallState) -> None:
     error = state.outcome and state.outcome.exception()
     if not isinstance(error, Exception):
         return
-    text = exceptions.text(error)
-    if text not in said:
-        LOG.warning('Nothing is rebuilt until this answers again: %s', text)
-    said.add(text)
+    kind = _kind(error)
+    if kind in said:
+        return
+    said.add(kind)
+    if isinstance(error, _OUTAGES):
+        LOG.warning('Nothing is rebuilt until this answers again: %s',
+                    exceptions.text(error))
+    else:
+        LOG.error('A sweep has failed. It is tried again.', exc_info=error)
+
+
+def _kind(error: Exception) -> str:
+    """Return what is the same as long as one thing is away.
+
+    What an error says may name its request, or an address in memory.
+    """
+    about = str(error) if isinstance(error, rebuilds.WrongOptions) else (
+        error.about if isinstance(error, exceptions.NoApi) else '')
+    return f'{type(error).__name__} {about}'

@@ -10,9 +10,11 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import datetime
+import functools
 import time
 import typing as ty
 
+from cell0_rebuild.wait import likeness
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import spec_key
@@ -31,10 +33,17 @@ class Shape:
 
     :param query: for Placement.
     :param group: the UUID of its server group, which Placement does not know.
+    :param likeness: what else only filters read; see :mod:`likeness`.
     """
 
     query: str
     group: str | None = None
+    likeness: str = ''
+
+    @functools.cached_property
+    def room(self) -> Shape:
+        """Which shapes have room together, whatever filters say of each."""
+        return dataclasses.replace(self, likeness='')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +151,8 @@ class ShapeCache:
         found = why.asked(self._context, uuid)
         if isinstance(found, reasons.Reason):
             return found
-        return Shape(queries.canonical(found.query), _group(found.spec))
+        return Shape(queries.canonical(found.query), _group(found.spec),
+                     likeness.of(found.spec))
 
 
 def _group(spec: ty.Any) -> str | None:

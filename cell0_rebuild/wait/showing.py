@@ -8,8 +8,9 @@ deleted, or that has changed meanwhile, stays as it is.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
-import contextlib
+import itertools
 import typing as ty
 
 from nova.compute import vm_states
@@ -31,6 +32,9 @@ from cell0_rebuild.wait import options
 _FAULT = ('The server found no host while it waited. It waits no longer, and '
           'can still be rebuilt or deleted.')
 _CODE = 500
+
+# So many are written in one sweep: the next sweep must not wait for them.
+_MOST = 100
 
 
 def problems(conf: cfg.ConfigOpts) -> list[str]:
@@ -60,16 +64,24 @@ class Showing:
         """Show servers as BUILD, and no others.
 
         Nothing is asked or written if it is so already. One that Nova is about
-        to bury has a task_state, and stays as it is.
+        to bury has a task_state, and stays as it is. What is too much for one
+        sweep comes in the next ones, after those whose time is over.
 
         :param waiting: those to show as BUILD.
         :param shown: those that are.
         """
-        for uuid in sorted(waiting - shown):
-            with contextlib.suppress(_Ended):
-                _show_build(self._context, uuid)
-        for uuid in sorted(shown - waiting):
-            show_error(self._context, uuid)
+        written = itertools.chain(
+            (uuid for uuid in sorted(shown - waiting)
+             if show_error(self._context, uuid)),
+            (uuid for uuid in sorted(waiting - shown)
+             if self._is_shown(uuid)))
+        collections.deque(itertools.islice(written, _MOST), maxlen=0)
+
+    def _is_shown(self, uuid: str) -> bool:
+        try:
+            return bool(_show_build(self._context, uuid))
+        except _Ended:
+            return False
 
 
 class _Ended(Exception):
@@ -78,14 +90,16 @@ class _Ended(Exception):
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _show_build(context: ty.Any, uuid: str) -> None:
+def _show_build(context: ty.Any, uuid: str) -> bool:
     # Who ends the waiting writes the decision first, and then this row. So one
     # of the two sees what the other has written.
-    if _set_state(context, uuid, [
+    if not _set_state(context, uuid, [
             state for state in cfg.CONF.cell0_rebuild.vm_states
-            if state != vm_states.BUILDING], vm_states.BUILDING) and _is_ended(
-            nova_context.get_admin_context(), uuid):
+            if state != vm_states.BUILDING], vm_states.BUILDING):
+        return False
+    if _is_ended(nova_context.get_admin_context(), uuid):
         raise _Ended
+    return True
 
 
 @api_db_api.context_manager.reader

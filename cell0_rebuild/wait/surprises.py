@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections.abc
 import typing as ty
 
+from cell0_rebuild.wait import dead_cells
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import rebuild_state
 
@@ -21,9 +22,15 @@ class WithoutYes:
     Their owners asked for the rebuild.
     """
 
-    def __init__(self, context: ty.Any) -> None:
-        """:param context: an administrator's."""
-        self._context = context
+    def __init__(
+        self, context: ty.Any, dead: dead_cells.DeadCells
+    ) -> None:
+        """Know of nobody yet.
+
+        :param context: an administrator's.
+        :param dead: the cells that are away.
+        """
+        self._context, self._dead = context, dead
         self._refused: set[str] = set()
 
     def landed(self, waiting: collections.abc.Container[str]) -> int:
@@ -39,7 +46,7 @@ class WithoutYes:
             if uuid in waiting:
                 continue
             try:
-                state = rebuild_state.of(self._context, uuid)
+                state = rebuild_state.of(self._context, uuid, self._dead)
             except outages.DATABASES:
                 continue
             if state is not rebuild_state.State.ON_ITS_WAY:

@@ -39,6 +39,15 @@ from cell0_rebuild.wait import wish_options
 
 _Outcome = rebuilds.Outcome
 
+# These may be about the server, or about nova-api.
+_FAILURES = (_Outcome.FAILED, _Outcome.AWAY)
+
+# Where nova-api was away, servers are to come back soon after it does.
+_AWAY_MAX = datetime.timedelta(minutes=5)
+
+# A quota may be raised. The answer costs no call of the scheduler.
+_OVER_QUOTA = datetime.timedelta(minutes=5)
+
 
 class Asking(ty.Protocol):
     """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
@@ -127,14 +136,20 @@ class Sweeper:
         self._backoff = backoff.Backoff()
         self._in_flight = in_flight.InFlight(context)
         self._failures = outages.Failures()
-        self._without_yes = surprises.WithoutYes(context)
+        self._shares = shares.Shares(context)
+        self._without_yes = surprises.WithoutYes(
+            context, self._in_flight.cells)
         self._expired = surprises.Expired()
 
-    def sweep(self, swept: Swept | None = None) -> Swept:
+    def sweep(
+        self, swept: Swept | None = None,
+        stopped: ty.Callable[[], bool] = lambda: False,
+    ) -> Swept:
         """Look at all servers that wait, and ask for the rebuild of some.
 
         :param swept: is filled and returned; it has what was done also if
             this raises.
+        :param stopped: whether to do nothing more.
         :raises NoApi: if nova-api or Keystone does not answer.
         :raises NoPlacement: if Placement does not.
         """
@@ -147,7 +162,8 @@ class Sweeper:
             found.waiting, section.max_waiting_per_project, now)}
         swept.oldest_seconds = max((
             (now - server.created_at).total_seconds()
-            for server in waiting.values()), default=0.0)
+            for server in waiting.values() if server.deadline > now),
+            default=0.0)
         self._shows.show(
             _to_show(waiting.values(), section, now), found.shown)
         self._telling.look_up(waiting)
@@ -167,7 +183,7 @@ class Sweeper:
             elif not self._in_flight.has(server.uuid):
                 ready.append(server)
         try:
-            self._send(ready, section, now, swept)
+            self._send(ready, section, now, swept, stopped)
         finally:
             self._telling.tell(swept.reasons)
             swept.probes = self._checks.count
@@ -188,32 +204,64 @@ class Sweeper:
 
     def _send(
         self, ready: list[records.Waiting], section: ty.Any,
-        now: datetime.datetime, swept: Swept,
+        now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
     ) -> None:
         by_shape = self._by_shape(ready, now, swept)
         self._in_flight.keep(by_shape)
-        swept.shapes = len(by_shape)
-        fitting = []
-        for shape, servers in by_shape.items():
-            uuids = [server.uuid for server in servers]
-            if self._checks.room(shape):
-                fitting += servers
-                self._without_yes.forget(uuids)
-            else:
-                self._without_yes.refused(uuids)
-                swept.reasons.update(self._short(shape, servers, now))
+        swept.shapes = len({shape.room for shape in by_shape})
+        fitting = self._fitting(by_shape, now, swept, stopped)
         if not fitting:
             return
         ordered = order.ordered(section.order, fitting, (
-            {} if section.order == 'fifo' else shares.shares(
-                self._context, {server.project_id for server in fitting})))
+            {} if section.order == 'fifo' or self._in_flight.stopped(now)
+            else self._shares.of({server.project_id for server in fitting})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
-        for server in self._in_flight.ordered(ordered, now):
+        ordered = order.stand_back(
+            ordered, self._refused_project,
+            lambda server: self._backoff.times(server.uuid))
+        for server in self._failures.ordered(
+                self._in_flight.ordered(ordered, shape_of, now),
+                lambda server: server.uuid):
+            if stopped():
+                break
             reason = self._try(
                 server, shape_of[server.uuid], section, now, swept)
             if reason is not None:
                 swept.reasons[server.uuid] = reason
+
+    def _fitting(
+        self, by_shape: dict[shape_cache.Shape, list[records.Waiting]],
+        now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
+    ) -> list[records.Waiting]:
+        """Return the servers for which there is room and which do not rest.
+
+        :raises NoPlacement: if it does not answer.
+        """
+        found = []
+        for shape, failure in self._checks.ask(by_shape, now, stopped).items():
+            servers = by_shape[shape]
+            uuids = [server.uuid for server in servers]
+            reason = failure
+            if failure is None and self._checks.room(shape):
+                self._without_yes.forget(uuids)
+                reason = self._in_flight.rest(shape, now)
+            elif failure is None:
+                self._without_yes.refused(uuids)
+                swept.reasons.update(self._short(shape, servers, now))
+                continue
+            if reason is None:
+                found += servers
+            else:
+                swept.reasons.update(dict.fromkeys(uuids, reason))
+        return found
+
+    def _refused_project(self, server: records.Waiting) -> str | None:
+        """Return the project of a server, if none of it was accepted since
+        one was refused.
+        """
+        project_id = server.project_id
+        return project_id if self._backoff.times(project_id) else None
 
     def _by_shape(
         self, ready: list[records.Waiting], now: datetime.datetime,
@@ -277,15 +325,15 @@ class Sweeper:
         self, server: records.Waiting, shape: shape_cache.Shape,
         answer: rebuilds.Answer, section: ty.Any, now: datetime.datetime,
     ) -> reasons.Reason | None:
-        if answer.outcome in (_Outcome.AWAY, _Outcome.BAD_CREDENTIALS):
-            raise exceptions.NoApi(answer.text)
+        if answer.outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
+            raise exceptions.NoApi(answer.text, answer.outcome.value)
         if answer.outcome is _Outcome.ACCEPTED:
             self._in_flight.sent(server, shape, now)
             self._backoff.end(server.uuid)
             self._backoff.end(server.project_id)
         reason = self._rest(server, answer, section, now)
-        if self._failures.hear(answer.outcome is _Outcome.FAILED):
-            raise exceptions.NoApi(answer.text)
+        if self._failures.hear(server.uuid, answer.outcome in _FAILURES):
+            raise exceptions.NoApi(answer.text, answer.outcome.value)
         return reason
 
     def _rest(
@@ -302,9 +350,18 @@ class Sweeper:
         code, whole_project = refused
         reason = _USUAL.get(
             answer.outcome, reasons.Reason(code, answer.text))
+        longest = section.backoff_max
+        if answer.outcome is _Outcome.AWAY:
+            longest = min(longest, _AWAY_MAX)
+        if answer.outcome is _Outcome.OVER_QUOTA:
+            # A smaller server of the project may be within it, or a larger
+            # quota be given.
+            self._backoff.begin(server.uuid, reason, now, section.backoff,
+                                min(longest, _OVER_QUOTA))
+            longest = section.backoff
         self._backoff.begin(
             server.project_id if whole_project else server.uuid, reason, now,
-            section.backoff, section.backoff_max)
+            section.backoff, longest)
         return reason
 
 
@@ -327,6 +384,10 @@ _USUAL = {
     _Outcome.NO_ENDPOINT: reasons.Reason(
         reasons.Code.BLOCKED,
         'The project of the server has no endpoint of the compute API.'),
+    _Outcome.AWAY: reasons.Reason(
+        reasons.Code.BLOCKED,
+        'The compute API does not answer the request for the rebuild. It is '
+        'asked again later.'),
     **dict.fromkeys((_Outcome.BUSY, _Outcome.GONE), reasons.Reason(
         reasons.Code.ORDER,
         'Another request was first. The server is looked at again soon.')),
@@ -341,4 +402,5 @@ _REFUSED = {
     _Outcome.NO_ROLE: (reasons.Code.BLOCKED, True),
     _Outcome.NO_ENDPOINT: (reasons.Code.BLOCKED, True),
     _Outcome.FAILED: (reasons.Code.BLOCKED, False),
+    _Outcome.AWAY: (reasons.Code.BLOCKED, False),
 }

@@ -27,6 +27,10 @@ DISABLED = 'COMPUTE_STATUS_DISABLED'
 
 # No shape costs Placement more questions than that.
 PROBES = 10
+
+# So many hosts are counted, at most. Where many fit, all of them take long.
+_HOSTS = 50
+
 _LOADED = ['flavor', 'metadata', 'system_metadata', 'pci_requests']
 
 
@@ -50,7 +54,7 @@ class Asked:
 class Short:
     """What no host with room for the rest can meet.
 
-    :param hosts: that would fit without it.
+    :param hosts: that would fit without it, as far as they were counted.
     """
 
     demand: queries.Demand
@@ -58,8 +62,9 @@ class Short:
 
     def __str__(self) -> str:
         many = 'host has' if self.hosts == 1 else 'hosts have'
-        return (f'{_missing(self.demand)}; {self.hosts} {many} room for the '
-                f'rest')
+        least = 'at least ' if self.hosts >= _HOSTS else ''
+        return (f'{_missing(self.demand)}; {least}{self.hosts} {many} room '
+                f'for the rest')
 
 
 def _missing(demand: queries.Demand) -> str:
@@ -139,7 +144,7 @@ def shortage(context: ty.Any, query: str) -> ty.Iterator[Short]:
         rest = queries.without(query, demand)
         if rest is None:
             continue
-        found = probes.room(context, rest)
+        found = probes.room(context, queries.limited(rest, _HOSTS))
         if found:
             yield Short(demand, found.hosts)
 

@@ -20,6 +20,7 @@ from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 
 SERVICE = 'cell0-rebuild-wait'
+GO_ON = 'go_on'
 # No host has as many.
 _TOO_MANY = 64
 
@@ -141,3 +142,8 @@ class SweepCase(sweeping.SweepMixin, base.FunctionalTestCase):
             self.assertEqual(
                 {}, self._get_allocations_by_server_uuid(server['id']))
         self.assertEqual([], self.api.get_servers())
+
+    def forget_all(self):
+        """Delete whatever is left of the servers."""
+        for server in self.api.get_servers():
+            self.api.api_request(f'/servers/{server["id"]}', method='DELETE')

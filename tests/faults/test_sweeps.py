@@ -4,7 +4,11 @@
 
 from tests.faults import boundaries
 from tests.faults import series
+from tests.faults import stories
 from tests.faults import sweeps
+
+# What one of the services meets; a row of the table each.
+_DEATH, _OVERTAKEN = 'it dies', 'another sweeps'
 
 
 class SweepTest(sweeps.SweepCase):
@@ -29,24 +33,40 @@ class SweepTest(sweeps.SweepCase):
         self.check_all()
         self.delete_all()
 
-    def play_all(self, faults):
+    def play_all(self, story, faults):
         """Let each fault happen; fail if a server suffers from one."""
         self.assertGreater(len(faults), 10)
-        cases, _ = series.chosen(faults, [None])
-        for fault, _ in cases:
-            with self.subTest(str(fault)):
-                self.bury_all()
-                self.sweep_under(fault)
-                self.assertTrue(fault.struck)
-                self.go_on()
+        cases, total = series.chosen(faults, [sweeps.GO_ON])
+        problems = []
+        for fault, ending in series.left(self, story, cases):
+            problem = self._play(fault)
+            series.log_run(self, story, fault, ending, problem, cleared=False)
+            if problem:
+                problems.append(f'{fault}: {problem}')
+        self.assertEqual([], problems, f'{len(cases)} of {total} faults')
+
+    def _play(self, fault):
+        """Return what is wrong with the servers after a fault, or None."""
+        self.bury_all()
+        self.sweep_under(fault)
+        try:
+            if not fault.struck:
+                return stories.Problem('the boundary was not reached')
+            self.go_on()
+        except AssertionError as error:
+            return stories.Lost(str(error))
+        finally:
+            # What is left would be in the way of the next fault.
+            self.forget_all()
+        return None
 
     def test_it_dies_and_no_server_is_lost_or_rebuilt_twice(self):
-        self.play_all([
+        self.play_all(_DEATH, [
             series.Crash(boundary, when)
             for boundary in self.boundaries_of_a_sweep()
             for when in (boundaries.BEFORE, boundaries.AFTER)])
 
     def test_another_sweeps_meanwhile_and_each_is_rebuilt_once(self):
-        self.play_all([
+        self.play_all(_OVERTAKEN, [
             sweeps.Meeting(boundary, lambda: self.a_sweeper().sweep())
             for boundary in self.boundaries_of_a_sweep()])

@@ -41,23 +41,25 @@ def engines():
     return found
 
 
-def down(name):
+def down(name, error=None):
     """Return a context in which a database takes no transaction.
 
     It tells who has tried.
 
     :param name: as in :func:`engines`.
+    :param error: what it raises; by default, it is away.
     """
-    return _down(engines()[name])
+    return _down(engines()[name], error or db_exc.DBConnectionError(
+        Exception('down')))
 
 
 @contextlib.contextmanager
-def _down(engine):
+def _down(engine, error):
     tries = []
 
     def be_down(connection):
         tries.append(connection)
-        raise db_exc.DBConnectionError(Exception('down'))
+        raise error
     sa.event.listen(engine, 'begin', be_down)
     try:
         yield tries

@@ -8,6 +8,9 @@ from cell0_rebuild import objects
 
 _CELLS = ('cell0', 'cell1')
 
+# Of a UUID as a text.
+_LENGTH = 36
+
 # The faults of a host that builds or rebuilds a server whose state is reset
 # meanwhile, and of a conductor that has no other host for it.
 _OVERTAKEN = ("Expected: {'task_state'", 'Exceeded maximum number of retries')
@@ -25,6 +28,13 @@ class Check:
         self.problems = []
         self._cloud = cloud
         self._rows = cloud.dump().rows
+        self._mentions = _mentions(self._rows)
+        self._consumers = {
+            one['consumer_id'] for one in self._rows[
+                'placement', 'allocations']}
+        self._events = collections.defaultdict(list)
+        for event in self._rows['cell1', 'instance_actions_events']:
+            self._events[event['action_id']].append(event)
         self._shown = collections.defaultdict(list)
         for server in cloud.api.get('/servers/detail')['servers']:
             self._shown[server['id']].append(server)
@@ -53,9 +63,11 @@ class Check:
             server.id for server in servers if self.is_overtaken(server)}
         for what, owners, rightful in (
                 ('listed', set(self._shown), living),
-                ('allocations', self._consumers(), excused),
+                ('allocations', self._consumers, excused),
                 ('ports', self._cloud.neutron.servers(), excused),
-                ('attachments', self._cloud.cinder.servers(), excused)):
+                ('attachments', self._cloud.cinder.servers(), excused | {
+                    server.id for server in servers
+                    if self.is_deleted_in_rebuild(server)})):
             if owners - rightful:
                 self.problems.append(f'{what} of {owners - rightful}, which '
                                      f'should be nobody\'s')
@@ -70,6 +82,22 @@ class Check:
         return server.reset and any(
             text in message for text in _OVERTAKEN
             for message in self.faults_of(server))
+
+    def is_deleted_in_rebuild(self, server):
+        """Tell whether a host deleted a server while it rebuilt it.
+
+        Nova itself, which has launched it before, may then attach its volume
+        again: see :mod:`tests.functional.moves.test_overtaken`.
+        """
+        events = [
+            event for action in self._of(
+                server.id, 'cell1', 'instance_actions')
+            for event in self._events[action['id']]]
+        rebuilds, ends = (
+            [event for event in events if event['event'] == name] for name in (
+                'compute_rebuild_instance', 'compute_terminate_instance'))
+        return bool(server.deleted) and any(
+            _meet(rebuild, end) for rebuild in rebuilds for end in ends)
 
     def faults_of(self, server):
         """Return the messages of the faults in the real cell."""
@@ -131,7 +159,7 @@ class Check:
 
     def _check_resources(self, server, row):
         on_host = row['host'] is not None
-        if on_host != (server.id in self._consumers()):
+        if on_host != (server.id in self._consumers):
             self._wrong(server, f'on host {row["host"]} it has the '
                                 f'allocations {not on_host}')
         ports = self._cloud.neutron.ports_of(server.id)
@@ -146,18 +174,36 @@ class Check:
             self._wrong(server, f'its attachments are {wanted} in Nova, '
                                 f'{found} in Cinder')
 
-    def _consumers(self):
-        return {one['consumer_id'] for one in
-                self._rows['placement', 'allocations']}
-
     def _of(self, server_id, database, table):
-        return [row for row in self._rows[database, table]
+        return [row for row in self._mentions[server_id][database, table]
                 if server_id in (row.get('instance_uuid'), row.get('uuid'))]
 
     def _tables_of(self, server, database):
-        return [table for (found, table), rows in self._rows.items()
-                if found == database
-                and any(server.id in row.values() for row in rows)]
+        return [table for (found, table), rows
+                in self._mentions[server.id].items()
+                if found == database and rows]
 
     def _wrong(self, server, problem):
         self.problems.append(f'{server.id}: {problem}')
+
+
+def _meet(one, other):
+    """Tell whether two events were in progress at the same time."""
+    return all(
+        first['finish_time'] is None
+        or second['start_time'] <= first['finish_time']
+        for first, second in ((one, other), (other, one)))
+
+
+def _mentions(rows):
+    """Return the rows by table by each UUID that is in them."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for key, those in rows.items():
+        for row in those:
+            for value in set(filter(_is_uuid, row.values())):
+                found[value][key].append(row)
+    return found
+
+
+def _is_uuid(value):
+    return isinstance(value, str) and len(value) == _LENGTH

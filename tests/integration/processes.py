@@ -107,7 +107,7 @@ class Process:
         self._popen = None
 
     def start(self):
-        """Start it; it dies with this process, however that ends."""
+        """Start it; it dies with this thread, however that ends."""
         with self._log.open('ab') as log:
             self._popen = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'KILL', *self._command],

@@ -3,6 +3,7 @@
 """Many clients that do anything, at the same time, with the same servers."""
 
 import collections
+import concurrent.futures
 import contextlib
 import random
 import threading
@@ -81,13 +82,12 @@ class Crowd:
         :param count: of the clients.
         """
         self._end = time.monotonic() + seconds
-        threads = [threading.Thread(target=self._act, args=[number])
-                   for number in range(count)]
-        threads.append(threading.Thread(target=self._change_capacity))
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with concurrent.futures.ThreadPoolExecutor(count + 1) as pool:
+            acting = [pool.submit(self._act, number)
+                      for number in range(count)]
+            acting.append(pool.submit(self._change_capacity))
+        for one in acting:
+            one.result()
 
     def add(self, client, chance):
         """Create a server; it has a port, a volume or neither."""

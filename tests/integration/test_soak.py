@@ -2,15 +2,16 @@
 
 """Servers wait and come back while clients do anything and services die."""
 
+import collections
+import concurrent.futures
 import contextlib
 import json
 import os
 import random
 import re
-import threading
 
 from tests.integration import base
-from tests.integration import clients
+from tests.integration import cloud
 from tests.integration import processes
 from tests.integration import stress
 from tests.integration import stress_base
@@ -20,15 +21,22 @@ SERVERS = int(os.environ.get('CELL0_REBUILD_SOAK', '20'))
 # How long a service lives, in seconds.
 LIFE = min(30, stress_base.SECONDS // 3)
 
-# Ten servers fit on a host.
-_SMALL = {'DEFAULT': {'cpu_allocation_ratio': '1.0'}}
+# Ten servers fit on a host, or a tenth of all.
+_SMALL = {'DEFAULT': {'cpu_allocation_ratio': max(1.0, SERVERS / 100)}}
+
+# Who is refused rests for a short time, so that all are asked for again.
+_PACE = {'backoff': '10s', 'backoff_max': '20s'}
+
+# So long, in seconds, all servers may wait for the service to look at them.
+_TOLD = 240 + SERVERS // 2
 
 # Why a server may be left in cell0 at the end.
 _REASONS = {'capacity', 'order', 'scheduler', 'backoff', 'quota', 'locked',
             'blocked', 'broken-hosts', 'expired'}
 
 # How long servers wait: the time of some is over before the end.
-_WISHES = [{'cell0_rebuild_wait': wish} for wish in (*['1d'] * 9, '20s')]
+_WISHES = [{'cell0_rebuild_wait': wish} for wish in (
+    *['1d'] * 8, '20s', f'{stress_base.SECONDS}s')]
 
 CLOUD = None
 
@@ -46,8 +54,7 @@ class SoakTest(stress_base.StressTestCase):
     def setUp(self):
         super().setUp()
         self.services = [
-            self.cloud.start_waiting_service(backoff='10s')
-            for _ in range(2)]
+            self.cloud.start_waiting_service(**_PACE) for _ in range(2)]
 
     def test_at_the_end_each_is_there_once_and_waits_for_a_true_reason(self):
         crowd = stress.Crowd(
@@ -56,66 +63,83 @@ class SoakTest(stress_base.StressTestCase):
         self.cloud.close_hosts()
         for _ in range(SERVERS):
             crowd.add(self.cloud.api, chance).raise_for_status()
-        with self.disturbed(chance) as killed:
-            crowd.run(CLIENTS, stress_base.SECONDS)
+        kills = self.run_and_kill(crowd, chance)
         self.cloud.close_hosts()
-        self.assertGreater(len(killed), 1)
-        self.assert_right(crowd)
-        self.assertGreater(len(self.came_back(crowd)), 0, self.story(crowd))
-        self.assert_reasons()
-
-    @contextlib.contextmanager
-    def disturbed(self, chance):
-        """Kill a service and change the quota, again and again."""
-        killed, over = [], threading.Event()
-        client = clients.Client(self.cloud.url)
-
-        def disturb():
-            while not over.wait(LIFE):
-                service = self.services[len(killed) % len(self.services)]
-                service.kill()
-                killed.append(service)
-                self.limit(client, chance.choice((-1, SERVERS // 2)))
-                service.start()
-        thread = threading.Thread(target=disturb)
-        thread.start()
+        self.assertGreater(kills, 1)
         try:
-            yield killed
+            self.assert_right(crowd)
+            self.assertGreater(
+                len(self.came_back(crowd)), 0, self.story(crowd))
+            self.assert_reasons()
         finally:
-            over.set()
-            thread.join()
-            self.limit(client, -1)
+            self.note(crowd, kills)
 
-    def limit(self, client, instances):
+    def run_and_kill(self, crowd, chance):
+        """Kill a service and change the quota while clients act.
+
+        :returns: how many services were killed.
+        """
+        kills = 0
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            acting = pool.submit(crowd.run, CLIENTS, stress_base.SECONDS)
+            while not concurrent.futures.wait([acting], LIFE).done:
+                service = self.services[kills % len(self.services)]
+                service.kill()
+                kills += 1
+                self.limit(chance.choice((-1, SERVERS // 2)))
+                service.start()
+            acting.result()
+        self.limit(-1)
+        return kills
+
+    def limit(self, instances):
         """Change how many servers the project may have."""
-        client.ask('PUT', '/os-quota-sets/project', {'quota_set': {
+        self.cloud.api.ask('PUT', '/os-quota-sets/project', {'quota_set': {
             'instances': instances, 'force': True}}).raise_for_status()
+
+    def shown(self):
+        """Return all servers that there are."""
+        return self.cloud.api.get('/servers/detail')['servers']
 
     def came_back(self, crowd):
         """Return the servers that are ACTIVE and that no client rebuilt."""
-        return [one for one in self.cloud.api.get('/servers/detail')['servers']
-                if one['status'] == 'ACTIVE'
+        return [one for one in self.shown() if one['status'] == 'ACTIVE'
                 and not crowd.servers[one['id']].rebuilt]
 
     def assert_reasons(self):
-        """Check that each owner reads of a server what is so."""
-        def differ():
-            code, text = self.cloud.command(
-                'manage', 'wait', 'list', '--format', 'json', changes=[])
-            self.assertEqual(0, code, text)
-            # What is logged stands around it.
-            listed, _ = json.JSONDecoder().raw_decode(
-                text, re.search(r'(?m)^\[$', text).start())
-            found = {one['server']: one['reason'] for one in listed}
-            self.assertLessEqual(set(found.values()), _REASONS)
-            return {server: (reason, self.told(server))
-                    for server, reason in found.items()
-                    if self.told(server) != [reason]}
-
+        """Check that each in cell0 waits, and its owner reads what is so."""
+        for service in self.services:
+            self.assertFalse(service.ended, service.output[-2000:])
         # A service looks at each once a minute, and tells some of them.
         with contextlib.suppress(processes.ProcessError):
-            processes.poll(lambda: not differ(), 'that all were told', 240)
-        self.assertEqual({}, differ())
+            processes.poll(
+                lambda: not self.differing(), 'that all were told', _TOLD)
+        self.assertEqual({}, self.differing())
+
+    def differing(self):
+        """Return of servers why they wait, and what is told, if it differs."""
+        listed = self.listed()
+        self.assertEqual([], [server for server, count in collections.Counter(
+            one['server'] for one in listed).items() if count > 1])
+        reasons = {one['server']: one['reason'] for one in listed}
+        self.assertLessEqual(set(reasons.values()), _REASONS)
+        # No client resets one to something else there.
+        buried = {one['id'] for one in self.shown()
+                  if not one['OS-EXT-SRV-ATTR:host']}
+        return {server: (reasons.get(server), told)
+                for server in buried | set(reasons)
+                if (told := self.told(server)) != [reasons.get(server)]}
+
+    def listed(self):
+        """Return what is shown of the servers that wait."""
+        code, text = self.cloud.command(
+            'manage', 'wait', 'list', '--format', 'json',
+            changes=[{'cell0_rebuild_wait': _PACE}])
+        self.assertEqual(0, code, text)
+        # What is logged stands around it.
+        found, _ = json.JSONDecoder().raw_decode(
+            text, re.search(r'(?m)^\[', text).start())
+        return found
 
     def told(self, server):
         """Return the codes that the owner of a server reads."""
@@ -123,3 +147,14 @@ class SoakTest(stress_base.StressTestCase):
                 for action in self.cloud.api.get(
                     f'/servers/{server}/os-instance-actions'
                 )['instanceActions'] if action['action'] == 'wait']
+
+    def note(self, crowd, kills):
+        """Write down what has become of the servers."""
+        reasons = collections.Counter(one['reason'] for one in self.listed())
+        shown = collections.Counter(one['status'] for one in self.shown())
+        (cloud.FOLDER / 'log' / 'soak.log').write_text(
+            f'{self.story(crowd)}\n{kills} services killed, '
+            f'{dict(shown)} shown, '
+            f'{len(self.came_back(crowd))} came back by themselves, '
+            f'{sum(bool(one.deleted) for one in crowd.servers.values())} '
+            f'deleted, in cell0 {dict(reasons)}\n')

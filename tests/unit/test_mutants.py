@@ -48,6 +48,24 @@ class MutantsTestCase(testtools.TestCase):
         self.main, self.testing = load('__main__'), load('testing')
 
 
+class SourcesTest(MutantsTestCase):
+
+    def test_each_pattern_finds_a_module(self):
+        self.assertEqual([], [
+            pattern for pattern in self.main.SOURCES
+            if not self.main.mutated(run_tests.ROOT, [pattern])])
+
+    def test_each_module_that_moves_a_server_is_changed(self):
+        moving = (run_tests.ROOT / 'cell0_rebuild/move').rglob('*.py')
+        self.assertEqual(set(), {
+            str(path.relative_to(run_tests.ROOT)) for path in moving
+        } - set(self.main.mutated(run_tests.ROOT)))
+
+    def test_no_module_is_found_twice(self):
+        found = self.main.mutated(run_tests.ROOT)
+        self.assertEqual(sorted(set(found)), sorted(found))
+
+
 class ReachTest(MutantsTestCase):
 
     def test_tests_in_every_folder_of_a_suite_are_measured(self):

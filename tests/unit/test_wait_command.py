@@ -50,6 +50,17 @@ class WaitCommandTest(testtools.TestCase):
             self.assert_refused('[cell0_rebuild_wait] metrics',
                                 metrics=f'127.0.0.1:{port}')
 
+    def test_a_nova_that_is_not_supported_is_named(self):
+        self.nova.deceive('WAITING[0]')
+        for program, arguments in (
+                (PROGRAM, []), (PROGRAM, ['--once']),
+                ('cell0-rebuild-manage', ['wait', 'list'])):
+            ended = self.nova.start(program, *arguments)
+            self.assertEqual(2, ended.code, ended.output)
+            self.assertIn(f'{program} cannot run with this Nova: ',
+                          ended.output)
+            self.assertNotIn('Traceback', ended.output)
+
     def test_one_sweep_without_a_database_says_so_in_a_line(self):
         self.nova.configure({'api_database': {
             'connection': 'mysql+pymysql://nova:secret@127.0.0.1:9/nova_api',

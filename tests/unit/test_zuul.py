@@ -96,6 +96,17 @@ class ZuulTest(testtools.TestCase):
                    in job.get('vars', {}).get('devstack_plugins', ())}
         self.assertEqual({defined[1]}, enabled)
 
+    def test_tempest_is_run_with_every_service_of_the_plugin(self):
+        known = set(re.findall(
+            r'is_service_enabled (cell0-rebuild-[\w-]+)',
+            (ROOT / 'devstack/plugin.sh').read_text()))
+        enabled = [
+            {name for name, wanted in job['vars']['devstack_services'].items()
+             if wanted and name.startswith(OURS)}
+            for job in self.jobs.values()
+            if 'devstack_plugins' in job.get('vars', {})]
+        self.assertEqual([known], enabled)
+
     def test_tests_that_tempest_is_to_run_exist(self):
         named = {job['vars']['tempest_test_regex']
                  for job in self.jobs.values()

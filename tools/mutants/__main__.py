@@ -39,7 +39,7 @@ STATE = ROOT / '.state/mutants'
 # From so many seconds on, not all tests that reach a mutant are run.
 SLOW = 1
 SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'retained.py',
-           'stored.py', 'move/*.py', 'conductor/builder*.py',
+           'stored.py', 'move/**/*.py', 'conductor/builder*.py',
            'api/rebuild*.py', 'api/delete*.py')
 
 
@@ -149,10 +149,15 @@ def tried(source, mutants, reach, options, until):
         shutil.rmtree(tree)
 
 
+def mutated(source, patterns=SOURCES):
+    """Return the paths of the modules that are changed."""
+    return [str(path.relative_to(source)) for pattern in patterns
+            for path in (source / 'cell0_rebuild').glob(pattern)]
+
+
 def sample(source, options):
     """Return mutants that cosmic-ray makes, which no test needs."""
-    paths = [str(path.relative_to(source)) for pattern in SOURCES
-             for path in (source / 'cell0_rebuild').glob(pattern)]
+    paths = mutated(source)
     made = subprocess.run(
         [str(pathlib.Path(sys.executable).parent / 'uv'), 'run', '--quiet',
          '--no-project', '--with-requirements', 'mutants-requirements.txt',

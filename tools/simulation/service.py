@@ -40,6 +40,12 @@ class _Server:
     record: records.Waiting
 
 
+def _shape(server: _Server) -> shape_cache.Shape:
+    """Return the shape of a server; those of other projects have others."""
+    return shape_cache.Shape(
+        str(server.request.flavor), likeness=server.record.project_id)
+
+
 _Queue = dict[int, list[_Server]]
 
 
@@ -64,8 +70,6 @@ class Service:
         # The servers of each shape and project, the oldest first.
         self._queues: dict[workload.Flavor, _Queue] = {
             flavor: {} for flavor in workload.FLAVORS}
-        self._shapes = {flavor: shape_cache.Shape(str(flavor))
-                        for flavor in workload.FLAVORS}
         self._ended: dict[str, tuple[float, rebuild_state.State]] = {}
 
     def begin(self, world: worlds.World) -> None:
@@ -88,7 +92,8 @@ class Service:
         shapes = {flavor for flavor, queue in self._queues.items() if any(
             self._is_ready(server, now)
             for servers in queue.values() for server in servers)}
-        self._admission.keep({self._shapes[flavor] for flavor in shapes})
+        self._admission.keep(
+            [shape_cache.Shape(str(flavor)) for flavor in shapes])
         # Python orders a set by chance.
         self._send([server for flavor in sorted(shapes, key=str)
                     if self._world.cloud.offers(flavor)
@@ -126,14 +131,14 @@ class Service:
             return
         projects = {server.request.project for server in fitting}
         servers = {server.record.uuid: server for server in fitting}
+        shapes = {server.record.uuid: _shape(server) for server in fitting}
         after, full = itertools.count(1), set()
-        for record in order.ordered(
+        for record in self._admission.ordered(order.ordered(
                 self._section.order,
                 [server.record for server in fitting],
                 {str(project): self._world.share(project)
-                 for project in projects}, self._aging):
-            server = servers[record.uuid]
-            shape = self._shapes[server.request.flavor]
+                 for project in projects}, self._aging), shapes):
+            server, shape = servers[record.uuid], shapes[record.uuid]
             # Who is told no in a sweep is told so again.
             if shape in full:
                 continue

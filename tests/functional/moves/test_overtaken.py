@@ -42,12 +42,15 @@ class OvertakenTestCase(base.FunctionalTestCase):
             self.api.post_server({'server': server}),
             {'status': status, 'OS-EXT-STS:task_state': None})
 
-    def in_the_middle(self, method, change):
-        """Do something to the only server before Nova's next such call."""
+    def in_the_middle(self, method, change, when='before'):
+        """Do something to the only server before Nova's next such call.
+
+        :param when: or ``after``.
+        """
         def act(*args, **kwargs):
             [server] = self.api.get_servers(detail=False)
             change(server)
-        self.useFixture(base.Interception(method, act))
+        self.useFixture(base.Interception(method, **{when: act}))
 
     def reset(self, server):
         """Reset the state, as an administrator."""
@@ -62,6 +65,11 @@ class OvertakenTestCase(base.FunctionalTestCase):
     def remove(self, server):
         """Delete it, as the owner."""
         self.api.delete_server(server['id'])
+
+    def remove_at_once(self, server):
+        """Delete it, and wait until it is gone."""
+        self.remove(server)
+        self._wait_until_deleted(server)
 
     def rebuild_on_host(self, server, status, task_state=None):
         """Have Nova itself rebuild a server, and wait for what it becomes."""
@@ -116,6 +124,17 @@ class StockMixin:
         self.in_the_middle(_CHECKS, self.remove)
         self.assertIn('UnexpectedDeletingTaskStateError', self.assert_refused(
             500, server, base.STOCK, imageRef=self.image))
+
+    def test_a_delete_in_a_rebuild_leaves_the_attachment(self):
+        server = self.create('ACTIVE')
+        [first] = self.cinder.attachments(self.volume)
+        self.in_the_middle(
+            f'{_DRIVER}.power_off', self.remove_at_once, 'after')
+        self.rebuild(server, base.STOCK, imageRef=self.image)
+        self._wait_until_deleted(server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            1, len(self.cinder.attachments(self.volume))))
+        self.assertNotIn(first, self.cinder.attachments(self.volume))
 
     def test_a_reset_in_a_build_loses_the_attachment(self):
         self.in_the_middle(f'{_DRIVER}.spawn', self.reset)

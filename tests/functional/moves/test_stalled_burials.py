@@ -9,6 +9,8 @@ has it rebuilt. Whoever stalled changes nothing of the later attempt.
 import contextlib
 import threading
 
+from nova import context as nova_context
+from nova import objects
 from nova import rpc
 from oslo_db import exception as db_exc
 import oslo_messaging as messaging
@@ -125,6 +127,56 @@ class StalledBurialTest(races_base.RaceTestCase):
         self.assertEqual([], [
             row for row in (self.seen or {'cell0': {'instances': []}})[
                 'cell0']['instances'] if not row['hidden']])
+
+    @releases.needs('write_lock')
+    def test_it_maps_a_server_that_was_buried_since_to_no_cell(self):
+        self.fail_to_send()
+
+        def begin_again():
+            self.use_a_row()
+            self.begin_again({'before': self.pause_and_fail})
+        stall = stalling.Stall(begin_again)
+        self.stub_out('cell0_rebuild.move.cell_db.remove',
+                      stall.before(cell_db.remove))
+        remap, mapped = api_db.remap, []
+
+        def stall_again(context, uuid, old, new, *args, **kwargs):
+            if not self.reached.is_set():
+                return remap(context, uuid, old, new, *args, **kwargs)
+            # It has found the row of the later attempt, which fails now.
+            self.go_on.set()
+            self.wait_until_buried()
+            mapped.append(remap(context, uuid, old, new, *args, **kwargs))
+            return mapped[-1]
+        self.stub_out('cell0_rebuild.move.api_db.remap', stall_again)
+        self.rebuild(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(1, len(mapped)))
+        stall.end()
+        self.assertEqual([False], mapped)
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+
+    def use_a_row(self):
+        """Have the ID of the row in the real cell used no second time."""
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(
+                context, self.cell_mappings['cell1']) as cctxt:
+            objects.Instance(
+                cctxt, project_id='fake', user_id='fake', hidden=True).create()
+
+    def pause_and_fail(self, *args, **kwargs):
+        """Keep the later attempt as pause does; then let it fail."""
+        self.pause()
+        raise RuntimeError('the later attempt fails, too')
+
+    def wait_until_buried(self):
+        """Wait until the server is in cell0 alone."""
+        def buried():
+            found = databases.dump()
+            self.assertEqual([], found['api']['build_requests'])
+            self.assertNotIn('instances', databases.rows_with(
+                self.server['id'], found['cell1']))
+        self._wait_for_assert(buried)
 
 
 class InterruptedBurialTest(races_base.RaceTestCase):

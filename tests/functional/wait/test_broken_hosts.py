@@ -9,9 +9,11 @@ from unittest import mock
 import fixtures
 from nova.db.main import models
 from nova import exception
+from oslo_utils import timeutils
 
 from tests.functional import base
 from tests.functional import databases
+from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 
 MANY = 20
@@ -97,6 +99,24 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertGreater(len(self.asked()), 8)
         self.assertEqual(1, log.output.count('Builds fail on hosts'))
         self.assertEqual(1, log.output.count('are sent again'))
+
+    def test_all_services_go_on_when_an_operator_says_so(self):
+        sweepers = [self.sweeper, self.a_sweeper()]
+
+        def sweep(*sweepers):
+            for self.sweeper in sweepers:
+                self.sweep_for(1)
+                self.later = datetime.timedelta()
+        with host_is_broken():
+            sweep(*sweepers, *sweepers)
+        spent = len(self.asked())
+        sweep(*sweepers, self.a_sweeper())
+        self.assertEqual(spent, len(self.asked()))
+        self.flags(hosts_mended_at=f'{timeutils.utcnow().isoformat()}Z',
+                   group=keystone.GROUP)
+        for number, sweeper in enumerate([self.a_sweeper(), *sweepers], 1):
+            sweep(sweeper)
+            self.assertGreaterEqual(len(self.asked()), spent + number)
 
     def test_the_one_that_is_tried_is_of_another_project(self):
         other = self.servers[-1]

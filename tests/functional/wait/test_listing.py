@@ -129,6 +129,9 @@ class ListingTestCase(asking.AskingMixin, census_base.WaitingTestCase):
         self.assertEqual(0, code, text)
         self.assertRegex(
             text, rf'\| 1 +\| {server["id"]} \|.*VCPU.*\| capacity ')
+        [found] = self.listed()
+        self.assertRegex(
+            text, rf'\| {found["waiting_since"]} \| {found["deadline"]} \| 0')
 
     def test_a_page_shows_the_same_and_takes_text_for_text(self):
         server = self.bury_aged(0)
@@ -139,11 +142,19 @@ class ListingTestCase(asking.AskingMixin, census_base.WaitingTestCase):
         cells = [cell.text for cell in page.findall('body/table//td')]
         self.assertEqual(['1', server['id']], cells[:2])
         self.assertIn('held: <b>not now</b>', cells)
-        self.assertIn('held: 1, in all: 1.', page.find('body/p').text)
+        self.assertIn('In all: 1, held: 1.', page.find('body/p').text)
+        until = page.findall('body/table//td')[4]
+        [found] = self.listed()
+        self.assertEqual(
+            found['deadline'], f'{until.text}T{until.find("br").tail}')
 
     def test_nobody_who_waits_is_an_empty_list(self):
         self.bury()
         self.assertEqual([], self.listed())
+        code, text = commands.run('list', '--format', 'html')
+        self.assertEqual(0, code, text)
+        self.assertIn(
+            'In all: 0.', ElementTree.fromstring(text).find('body/p').text)
 
     def test_placement_that_is_away_is_told(self):
         self.bury_aged(0)

@@ -2,11 +2,16 @@
 
 """What is wrong with one server is in the way of no other."""
 
+import contextlib
 import datetime
 
+import ddt
 import fixtures
 from neutronclient.common import exceptions as neutron_exc
 from nova import context as nova_context
+from nova.scheduler.client import report
+from nova.tests.unit import fake_requests
+from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import reasons
@@ -56,8 +61,9 @@ class GoneNetworkTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertIn('is gone', str(found.reason))
 
 
+@ddt.ddt
 class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
-    """nova-api fails with 500."""
+    """nova-api fails, or does not answer."""
 
     def who_wait(self, count):
         """Have servers wait for room that is there then."""
@@ -66,14 +72,15 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room(5)
         return servers
 
-    def fail(self, times):
+    def fail(self, times, code=500):
         """Have the next requests fail."""
         self.keystone.answers += [
-            keystone.refusal(500, 'Unexpected.') for _ in range(times)]
+            keystone.refusal(code, 'Unexpected.') for _ in range(times)]
 
-    def test_who_fails_rests_and_the_next_is_rebuilt(self):
+    @ddt.data(500, 429, 502, 503, 504)
+    def test_who_fails_rests_and_the_next_is_rebuilt(self, code):
         bad, good = self.who_wait(2)
-        self.fail(1)
+        self.fail(1, code)
         swept = self.sweeper.sweep()
         self.assertEqual([bad['id'], good['id']], self.asked())
         self.assertEqual({bad['id']: 'blocked'}, self.codes(swept))
@@ -81,9 +88,29 @@ class FailedRequestTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         self.assertEqual(2, len(self.asked()))
 
-    def test_three_in_a_row_are_an_outage(self):
+    def test_who_gets_no_answer_rests_five_minutes_at_most(self):
+        self.who_wait(1)
+        for _ in range(7):
+            self.fail(1, 504)
+            self.later += datetime.timedelta(minutes=7)
+            with contextlib.suppress(exceptions.NoApi):
+                self.sweeper.sweep()
+        self.assertEqual(7, len(self.asked()))
+
+    def test_many_that_fail_do_not_keep_others_from_their_turn(self):
+        good = self.who_wait(6)[-1]
+        self.flags(backoff='1s', backoff_max='1s', group=keystone.GROUP)
+        self.fail(5)
+        for _ in range(4):
+            self.later += datetime.timedelta(seconds=10)
+            with contextlib.suppress(exceptions.NoApi):
+                self.sweeper.sweep()
+        self.assertIn(good['id'], self.asked())
+
+    @ddt.data(500, 504)
+    def test_three_in_a_row_are_an_outage(self, code):
         servers = self.who_wait(4)
-        self.fail(3)
+        self.fail(3, code)
         error = self.assertRaises(exceptions.NoApi, self.sweeper.sweep)
         self.assertEqual('Unexpected.', str(error))
         self.assertEqual(
@@ -135,3 +162,70 @@ class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         self.assertEqual(
             [self.sent['id'], self.other['id']], self.asked())
+
+    def test_a_cell_without_a_table_ends_no_sweep_and_is_said_once(self):
+        log = self.useFixture(fixtures.FakeLogger(
+            'cell0_rebuild.wait.dead_cells'))
+        error = db_exc.DBNonExistentTable('instances')
+        with databases.down('cell1', error):
+            for _ in range(3):
+                swept = self.sweeper.sweep()
+        self.assertEqual({self.other['id']: 'order'}, self.codes(swept))
+        self.assertEqual(1, log.output.count('does not tell'))
+
+
+class FailedProbeTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+    """Placement fails for one shape of two."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(order='fifo', group=keystone.GROUP)
+        self.fill()
+        self.bad = self.wait_for_room(
+            flavorRef=self._create_flavor(vcpu=3))
+        self.good = self.wait_for_room()
+        self.make_room(5)
+        self.failing = ('VCPU%3A3',)
+        get = report.SchedulerReportClient.get
+
+        def failing(client, url, *args, **kwargs):
+            if any(part in url for part in self.failing):
+                self.asked_for += 1
+                return fake_requests.FakeResponse(504, 'Too many.')
+            return get(client, url, *args, **kwargs)
+        self.asked_for = 0
+        self.useFixture(fixtures.MockPatchObject(
+            report.SchedulerReportClient, 'get', failing))
+
+    def test_the_other_shape_is_rebuilt(self):
+        swept = self.sweeper.sweep()
+        self.assertEqual([self.good['id']], self.asked())
+        self.assertEqual({self.bad['id']: 'blocked'}, self.codes(swept))
+        self.active(self.good)
+
+    def test_it_is_not_asked_again_soon(self):
+        for _ in range(3):
+            self.sweeper.sweep()
+        self.assertEqual(1, self.asked_for)
+        self.failing = ()
+        self.later += datetime.timedelta(minutes=6)
+        self.active(self.good)
+        self.sweeper.sweep()
+        self.active(self.bad)
+
+    def test_all_that_fail_are_an_outage_that_ends(self):
+        self.failing = ('allocation_candidates',)
+        for _ in range(2):
+            self.assertRaises(exceptions.NoPlacement, self.sweeper.sweep)
+        self.failing = ()
+        self.sweeper.sweep()
+        self.assertEqual([self.bad['id']], self.asked()[:1])
+
+    def test_three_that_fail_do_not_stop_the_others(self):
+        self.failing = ('VCPU%3A3', 'VCPU%3A2', 'VCPU%3A4')
+        for vcpus in (2, 4):
+            self.wait_for_room(flavorRef=self._create_flavor(vcpu=vcpus))
+        for _ in range(2):
+            with contextlib.suppress(exceptions.NoPlacement):
+                self.sweeper.sweep()
+        self.assertEqual([self.good['id']], self.asked())

@@ -2,6 +2,8 @@
 
 """The waiting service asks nova-api as a member of the owner's project."""
 
+import fixtures
+from keystoneauth1 import exceptions as ks_exc
 from oslo_config import cfg
 from oslo_utils.fixture import uuidsentinel
 import webob
@@ -92,7 +94,13 @@ class RebuildsTestCase(base.FunctionalTestCase):
             self.assert_outcome(Outcome.AWAY, webob.Response(status=status))
         self.keystone.down = True
         self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
-        self.assert_outcome(Outcome.AWAY)
+        self.assert_outcome(Outcome.NO_KEYSTONE)
+
+    def test_a_request_that_gets_no_answer_is_told_from_no_token(self):
+        self.useFixture(fixtures.MockPatch(
+            'keystoneauth1.adapter.Adapter.post',
+            side_effect=ks_exc.ConnectTimeout('Too long.')))
+        self.assertEqual('Too long.', self.assert_outcome(Outcome.AWAY))
 
     def test_a_request_that_fails_is_told_from_an_outage(self):
         self.assertIn('Unexpected', self.assert_outcome(

@@ -2,11 +2,15 @@
 
 """The service sweeps again and again, whatever is away."""
 
+import re
 import socket
+from unittest import mock
 
 import fixtures
+from keystoneauth1 import exceptions as ks_exc
 from oslo_config import cfg
 import requests
+import tooz
 
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import leader
@@ -61,6 +65,69 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.keystone.down = False
         self.active(server)
         self.wait_until_said('What did not answer does so again.')
+
+    def test_placement_that_is_away_ends_nothing_and_is_said_once(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        tries = []
+
+        def away(*args, **kwargs):
+            tries.append(args)
+            raise ks_exc.ConnectFailure(
+                f'{object()} (Request-ID: req-{len(tries)})')
+        with fixtures.MonkeyPatch(
+                'nova.scheduler.client.report.SchedulerReportClient.get',
+                away):
+            self.service.start()
+            self._wait_for_assert(lambda: self.assertGreater(len(tries), 3))
+            self.assertEqual(1, self.said('Nothing is rebuilt until'))
+            self.assertEqual(1, self.said('NoPlacement'))
+        self.active(server)
+
+    def test_a_mistake_is_said_once_with_a_traceback_and_ends_nothing(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        tries = []
+
+        def fail(*args):
+            tries.append(args)
+            raise ZeroDivisionError(f'a mistake {len(tries)}')
+        with fixtures.MonkeyPatch(
+                'cell0_rebuild.wait.sweep.Sweeper.sweep', fail):
+            self.service.start()
+            self._wait_for_assert(lambda: self.assertGreater(len(tries), 3))
+            self.assertEqual(1, self.said('A sweep has failed'))
+            self.assertEqual(1, self.said('Traceback'))
+        self.active(server)
+
+    def test_a_log_that_fails_ends_nothing(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        self.keystone.down = True
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._LONGEST', 0.05))
+        with mock.patch('cell0_rebuild.wait.service._say_outage',
+                        autospec=True,
+                        side_effect=OSError('The disk is full.')):
+            self.service.start()
+            self.wait_until_said('The outage could not be told.')
+        self.keystone.down = False
+        self.active(server)
+
+    def test_one_warning_is_enough_for_what_is_wrong_with_many(self):
+        self.fill()
+        servers = [self.wait_for_room({'cell0_rebuild_wait': 'perhaps'})
+                   for _ in range(3)]
+        self.service.start()
+        self.wait_until_said('The same is true of 2 more.')
+        for server in servers:
+            self._delete_server(server)
+        self._wait_for_assert(
+            lambda: self.assertEqual(set(), self.service._said))
+        self.assertEqual(1, self.said('perhaps'))
 
     def test_a_wrong_password_is_said(self):
         self.fill()
@@ -118,6 +185,12 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             'cell0_rebuild_wait_rebuilds_total{result="landed"} 1.0',
             requests.get(url, timeout=10).text))
         text = requests.get(url, timeout=10).text
+        for needle in ('shapes 1.0', 'projects_without_role 0.0'):
+            self.assertIn(f'cell0_rebuild_wait_{needle}', text)
+        for name in ('oldest_seconds', 'probes_total', 'probe_seconds_total'):
+            [value] = re.findall(f'^cell0_rebuild_wait_{name} (.*)$', text,
+                                 re.MULTILINE)
+            self.assertGreater(float(value), 0, name)
         self.assertIn(
             'cell0_rebuild_wait_requests_total{answer="accepted"} 1.0', text)
         self.assertIn('cell0_rebuild_wait_placed_seconds_count 1.0', text)
@@ -190,6 +263,34 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertTrue(self.leaders[0].leads())
         self.leaders[0].end()
         self.assertTrue(self.leaders[1].leads())
+
+    def test_a_backend_that_fails_once_is_asked_again(self):
+        with mock.patch('tooz.drivers.file.FileDriver.get_lock',
+                        autospec=True,
+                        side_effect=tooz.ToozError('Not now.')):
+            self.assertRaises(tooz.ToozError, self.leaders[0].leads)
+        self.assertTrue(self.leaders[0].leads())
+
+    def test_a_service_takes_over_from_one_that_ends(self):
+        self.useFixture(sweeping.Haste())
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._STANDBY', 0.05))
+        self.flags(backend_url=self.url, group=keystone.GROUP)
+        makers = [mock.Mock(side_effect=factory.sweeper) for _ in range(2)]
+        services = [service.WaitingService(make) for make in makers]
+        self.fill()
+        servers = [self.wait_for_room() for _ in range(2)]
+        for one in services:
+            self.addCleanup(one.stop)
+            one.start()
+            self._wait_for_assert(lambda: self.assertTrue(makers[0].called))
+        self.make_room()
+        self.active(servers[0])
+        self.assertFalse(makers[1].called)
+        services[0].stop()
+        self.make_room(2)
+        self.active(servers[1])
+        self.assertTrue(makers[1].called)
 
     def test_without_a_backend_all_work(self):
         self.assertEqual([True, True], [

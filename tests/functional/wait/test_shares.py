@@ -3,6 +3,8 @@
 """The share of a project, of what real Placement and real quotas say."""
 
 from nova import context as nova_context
+from nova import exception
+from nova.scheduler.client import report
 from nova.tests.unit import fake_requests
 from oslo_limit import fixture as limit_fixture
 
@@ -77,6 +79,35 @@ class SharesTestCase(base.FunctionalTestCase):
         with counts.step('shares') as found:
             shares.shares(nova_context.get_admin_context(),
                           [self.project, 'another', self.project])
+        self.assertEqual(2, found['http placement get'])
+
+    def test_who_placement_fails_for_counts_as_who_uses_the_quota_up(self):
+        self.create()
+        used = report.SchedulerReportClient.get_usages_counts_for_quota
+
+        def fails(client, context, project_id, *args, **kwargs):
+            if project_id == 'another':
+                raise exception.UsagesRetrievalFailed(
+                    project_id=project_id, user_id='')
+            return used(client, context, project_id, *args, **kwargs)
+        self.stub_out(
+            'nova.scheduler.client.report.SchedulerReportClient.'
+            'get_usages_counts_for_quota', fails)
+        self.assertEqual(
+            {'another': 1, self.project: 512 / 2048}, shares.shares(
+                nova_context.get_admin_context(), ['another', self.project]))
+
+    def test_a_share_is_remembered_for_a_minute(self):
+        counts = self.useFixture(counting.CountingFixture())
+        counts.count_requests(self)
+        now = [0]
+        remembered = shares.Shares(
+            nova_context.get_admin_context(), lambda: now[0])
+        with counts.step('shares') as found:
+            for seconds in (0, 59, 60):
+                now[0] = seconds
+                self.assertEqual(
+                    {self.project: 0}, remembered.of([self.project]))
         self.assertEqual(2, found['http placement get'])
 
     def test_placement_that_refuses_is_told(self):

@@ -8,6 +8,7 @@ import json
 import ddt
 import fixtures
 from nova.db.api import models as api_models
+from nova.db.main import models
 
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import rebuilds
@@ -69,7 +70,32 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         server = self.wait_for_room({'cell0_rebuild_wait': '1h'})
         self.make_room()
         self.later = datetime.timedelta(hours=1, seconds=1)
-        self.assert_left_alone(server, code='expired')
+        swept = self.assert_left_alone(server, code='expired')
+        self.assertEqual(0, swept.oldest_seconds)
+
+    def test_a_damaged_flavor_holds_nobody_else(self):
+        self.fill()
+        damaged = self.wait_for_room({}, flavorRef=self._create_flavor(
+            extra_spec={'cell0_rebuild:wait': 'yes'}))
+        server = self.wait_for_room()
+        [blob] = [row['flavor'] for row in databases.dump()['cell0'][
+            'instance_extra'] if row['instance_uuid'] == damaged['id']]
+        databases.update('cell0', models.InstanceExtra, damaged['id'],
+                         flavor=blob[:-1])
+        self.make_room(3)
+        swept = self.sweeper.sweep()
+        self.assertEqual([server['id']], self.asked())
+        self.assertIn('damaged', swept.problems[damaged['id']])
+
+    def test_a_sweep_that_is_stopped_asks_for_nothing_more(self):
+        self.fill()
+        for _ in range(2):
+            self.wait_for_room()
+        self.make_room(3)
+        self.sweeper.sweep(stopped=lambda: bool(self.asked()))
+        self.assertEqual(1, len(self.asked()))
+        self.assertEqual(0, self.a_sweeper().sweep(
+            stopped=lambda: True).probes)
 
     def test_a_server_expires_once_also_after_a_restart(self):
         self.fill()
@@ -213,6 +239,34 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(1, len(self.asked()))
         self.assertEqual(
             {server['id']: 'quota' for server in servers}, self.codes(swept))
+
+    def test_a_server_over_quota_does_not_stand_before_smaller_ones(self):
+        self.fill()
+        servers = [self.wait_for_room(
+            flavorRef=self._create_flavor(vcpu=vcpus)) for vcpus in (4, 1)]
+        self.make_room(5)
+        self.keystone.answers.append(
+            keystone.refusal(403, 'Quota exceeded for cores.'))
+        self.sweeper.sweep()
+        self.later = datetime.timedelta(seconds=73)
+        self.sweeper.sweep()
+        self.assertEqual([server['id'] for server in servers],
+                         self.asked()[:2])
+        self.active(servers[1])
+
+    def test_a_quota_that_is_raised_is_seen_soon(self):
+        self.fill()
+        server = self.wait_for_room()
+        self.make_room()
+        for tried in range(1, 7):
+            self.keystone.answers.append(
+                keystone.refusal(403, 'Quota exceeded for cores.'))
+            self.sweeper.sweep()
+            self.assertEqual(tried, len(self.asked()))
+            self.later += datetime.timedelta(minutes=6, seconds=1)
+        self.keystone.answers.clear()
+        self.sweeper.sweep()
+        self.active(server)
 
     def test_a_project_without_the_role_is_skipped(self):
         self.fill()

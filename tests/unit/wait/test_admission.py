@@ -3,6 +3,8 @@
 import datetime
 import types
 
+import hypothesis
+from hypothesis import strategies as st
 import testtools
 
 from cell0_rebuild.wait import admission
@@ -12,6 +14,7 @@ from cell0_rebuild.wait import shape_cache
 from tests.unit.wait import samples
 
 SMALL, LARGE = shape_cache.Shape('small'), shape_cache.Shape('large')
+KINDS = 40
 MINUTE = datetime.timedelta(minutes=1)
 LANDED = rebuild_state.State.LANDED
 BURIED = rebuild_state.State.BURIED
@@ -28,7 +31,7 @@ class AdmissionTest(testtools.TestCase):
         self.now, self.number = samples.NOON, 0
         self.admission = admission.Admission(lambda: 0.0)
 
-    def why_not(self, shape=SMALL, hosts=9, others=0):
+    def why_not(self, shape=SMALL, hosts=9, others=()):
         return self.admission.why_not(
             shape, hosts, self.section, self.now, others)
 
@@ -71,8 +74,55 @@ class AdmissionTest(testtools.TestCase):
         self.assertIsNone(self.why_not(hosts=1))
 
     def test_those_of_others_count(self):
-        self.assertIsNone(self.why_not(others=1))
-        self.assertIs(reasons.Code.ORDER, self.why_not(others=2).code)
+        self.assertIsNone(self.why_not(others=[self.now]))
+        self.assertIs(
+            reasons.Code.ORDER, self.why_not(others=[self.now] * 2).code)
+
+    def test_slow_builds_do_not_stop_all(self):
+        self.send()
+        self.send(LARGE)
+        self.now += 16 * MINUTE
+        self.assertEqual([1, 0], [
+            len(self.send(shape)) for shape in (SMALL, LARGE)])
+        self.settle([samples.server(3).uuid])
+        self.assertEqual([2, 0], [
+            len(self.send(shape)) for shape in (SMALL, LARGE)])
+
+    def test_slow_builds_of_others_do_not_stop_all(self):
+        others = [self.now] * 2
+        self.now += 14 * MINUTE
+        self.assertIsNotNone(self.why_not(others=others))
+        self.now += 2 * MINUTE
+        self.assertIsNone(self.why_not(others=others))
+
+    def test_one_that_failed_lets_slow_builds_stop_all(self):
+        self.send()
+        self.settle(self.send(LARGE), FAILED)
+        self.now += 16 * MINUTE
+        self.assertIsNotNone(self.why_not(LARGE))
+
+    @hypothesis.given(st.lists(
+        st.integers(1, 200), min_size=1, max_size=5))
+    def test_a_broken_host_gets_three_in_an_hour_however_long_it_takes(
+            self, building):
+        self.admission = admission.Admission(lambda: 0.0)
+        self.now, sent, ends = samples.NOON, [], {}
+        for minute in range(4 * 60):
+            for uuid in [uuid for uuid, end in ends.items() if end <= minute]:
+                self.settle([uuid], FAILED)
+                del ends[uuid]
+            for uuid in [uuid for uuid, one in
+                         self.admission.on_their_way.items()
+                         if one.at + 60 * MINUTE <= self.now]:
+                self.admission.lost(uuid)
+                ends.pop(uuid)
+            for uuid in [*self.send(), *self.send(LARGE)]:
+                ends[uuid] = minute + building[len(sent) % len(building)]
+                sent.append(minute)
+            self.now += MINUTE
+        for first in sent:
+            self.assertLessEqual(
+                sum(first <= then < first + 60 for then in sent), 3)
 
     def test_a_shape_that_was_refused_rests_and_no_other(self):
         self.settle(self.send(), BURIED)
@@ -80,6 +130,50 @@ class AdmissionTest(testtools.TestCase):
         self.assertIsNone(self.why_not(LARGE))
         self.now += 1.2 * MINUTE
         self.assertIsNone(self.why_not())
+
+    def tried(self, servers, shapes):
+        """Sweep: return the first that is sent."""
+        for server in self.admission.ordered(servers, shapes):
+            shape = shapes[server.uuid]
+            if self.why_not(shape) is None:
+                self.admission.sent(server, shape, self.now)
+                return server
+        return None
+
+    def test_those_whom_filters_take_do_not_wait_for_those_they_refuse(self):
+        # All of them ask Placement for the same.
+        servers = [samples.server(number, project=str(number // 2))
+                   for number in range(2 * KINDS)]
+        shapes = {server.uuid: shape_cache.Shape('small', None, kind)
+                  for server in servers for kind in (server.project_id,)}
+        calls, tried = 0, None
+        while tried is not servers[-2]:
+            tried = self.tried(servers, shapes)
+            if tried is not None and tried is not servers[-2]:
+                calls += 1
+                self.settle([tried.uuid], BURIED)
+            self.now += MINUTE / 10
+        self.assertEqual(KINDS - 1, calls)
+        self.assertLess(self.now - samples.NOON, 1.2 * KINDS * MINUTE)
+        self.settle([tried.uuid])
+        self.assertEqual(servers, self.admission.ordered(servers, shapes))
+
+    def test_where_filters_refuse_all_a_shape_is_tried_once_a_minute(self):
+        servers = [samples.server(number) for number in range(KINDS)]
+        shapes = {server.uuid: shape_cache.Shape('small', None, server.uuid)
+                  for server in servers}
+        calls = 0
+        for _ in range(1000):
+            tried = self.tried(servers, shapes)
+            if tried is not None:
+                calls += 1
+                self.settle([tried.uuid], BURIED)
+            self.now += MINUTE / 10
+        self.assertIn(calls, range(KINDS + 1, 125))
+
+    def test_all_who_ask_placement_for_the_same_begin_with_one(self):
+        kinds = [shape_cache.Shape('small', None, kind) for kind in 'ab']
+        self.assertEqual([1, 0], [len(self.send(kind)) for kind in kinds])
 
     def test_one_that_lands_ends_what_its_shape_has_learned_of_rests(self):
         for _ in range(5):

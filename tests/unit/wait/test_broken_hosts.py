@@ -70,6 +70,37 @@ class BrokenHostsTest(testtools.TestCase):
         self.land(0, 1, 2)
         self.assertEqual((16, 2), (self.allowed(31), self.allowed(32)))
 
+    def test_an_older_build_that_landed_does_not_undo_a_stop(self):
+        self.fail(5, 6)
+        self.land(4)
+        self.assertEqual((0, True), (self.allowed(7), self.hosts.stopped))
+
+    def test_an_older_build_that_failed_does_not_count_after_one_landed(self):
+        self.land(5)
+        self.fail(3, 4)
+        self.assertEqual(4, self.allowed(6))
+
+    def mended(self, minute):
+        """An operator says that hosts are good since then."""
+        self.hosts.mended(samples.NOON + minute * MINUTE)
+
+    def test_it_goes_on_when_an_operator_says_so(self):
+        self.land(0, 0, 0)
+        self.fail(1, 2)
+        self.mended(3)
+        self.assertEqual((2, False), (self.allowed(3), self.hosts.stopped))
+
+    def test_builds_that_fail_after_an_operators_word_stop_it_again(self):
+        self.mended(3)
+        self.fail(1, 2)
+        self.assertEqual(2, self.allowed(3))
+        self.fail(4)
+        self.assertEqual(1, self.allowed(5))
+        self.fail(5)
+        self.assertEqual(0, self.allowed(6))
+        self.mended(3)
+        self.assertEqual(0, self.allowed(6))
+
     @hypothesis.given(st.lists(st.integers(1, 20), min_size=1, max_size=5))
     def test_a_broken_host_gets_at_most_three_of_twenty_in_an_hour(
             self, building):

@@ -3,14 +3,20 @@
 import contextlib
 import datetime
 import io
+import socket
 
 import ddt
 import fixtures
+from nova import conf as nova_conf
+from nova import context
 from oslo_config import cfg
+from oslo_config import fixture as config_fixture
 from oslo_config import generator
 import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import wish_options
 from cell0_rebuild.wait import wishes
 
@@ -21,6 +27,7 @@ WRONG = {
     'max_waiting_per_project': '-1', 'show': 'active', 'order': 'lifo',
     'probe_budget': '101', 'at_once': '0', 'per_minute': 'many',
     'backoff': '366d', 'backoff_max': '-5', 'pause': 'later',
+    'hosts_mended_at': '2026-03-01T12:00:00',
     'metrics': 'localhost', 'timeout': 'long'}
 
 
@@ -48,6 +55,19 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual(
             wishes.Site('asked', 24 * HOUR, 168 * HOUR),
             wish_options.site(conf))
+
+    def test_a_time_is_read_with_its_offset(self):
+        for text in ('2026-03-01T12:00:00+02:00', '2026-03-01T10:00:00Z'):
+            conf = self.conf(hosts_mended_at=text)
+            self.assertEqual([], options.problems(conf))
+            self.assertEqual(
+                datetime.datetime(2026, 3, 1, 10),
+                conf.cell0_rebuild_wait.hosts_mended_at)
+
+    def test_a_time_that_is_yet_to_come_is_refused(self):
+        [problem] = options.problems(self.conf(
+            hosts_mended_at='2999-03-01T12:00:00Z'))
+        self.assertIn('is yet to come', problem)
 
     def test_registering_twice_is_harmless(self):
         conf = self.conf()
@@ -91,6 +111,36 @@ class OptionsTest(testtools.TestCase):
 
     def test_a_request_is_not_waited_for_without_end(self):
         self.assertEqual(60, self.conf().cell0_rebuild_wait.timeout)
+
+    def test_no_service_is_waited_for_without_end(self):
+        conf = self.useFixture(config_fixture.Config(nova_conf.CONF)).conf
+        conf([], default_config_files=[], default_config_dirs=[])
+        self.addCleanup(conf.clear_default, 'timeout', 'placement')
+        options.limit_times(conf)
+        for group in ('placement', 'neutron', 'cinder', 'glance', 'cyborg'):
+            self.assertEqual(60, conf[group].timeout, group)
+            self.addCleanup(conf.clear_default, 'timeout', group)
+        conf.set_override('timeout', 5, 'neutron')
+        self.assertEqual(5, conf.neutron.timeout)
+
+    def test_a_placement_that_never_answers_is_away(self):
+        conf = self.useFixture(config_fixture.Config(nova_conf.CONF)).conf
+        conf([], default_config_files=[], default_config_dirs=[])
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.options._TIMEOUT', 1))
+        options.limit_times(conf)
+        for group in options._SERVICES:
+            self.addCleanup(conf.clear_default, 'timeout', group)
+        with socket.create_server(('127.0.0.1', 0)) as listening:
+            port = listening.getsockname()[1]
+            for name, value in (('auth_type', 'none'), (
+                    'endpoint_override', f'http://127.0.0.1:{port}')):
+                conf.set_override(name, value, 'placement')
+            self.useFixture(fixtures.MonkeyPatch(
+                'nova.scheduler.client.report.PLACEMENTCLIENT', None))
+            self.assertRaises(
+                exceptions.NoPlacement, probes.room,
+                context.get_admin_context(), 'resources=VCPU:1')
 
     def test_every_option_says_what_it_is_for(self):
         self.assertEqual([], [

@@ -163,3 +163,17 @@ class LawsTest(testtools.TestCase):
     def test_fifo_ignores_the_shares(self, servers, shares):
         self.assertEqual(order.ordered('fifo', servers, {}),
                          order.ordered('fifo', servers, shares))
+
+    @hypothesis.given(samples.servers())
+    def test_who_was_refused_stands_back_in_its_own_group_only(self, servers):
+        def group(server):
+            return server.project_id if server.project_id != 'a' else None
+
+        found = order.stand_back(servers, group, lambda one: one.nice)
+        self.assertEqual(list(map(group, servers)), list(map(group, found)))
+        for project in samples.PROJECTS:
+            alike = [one for one in servers if one.project_id == project]
+            self.assertEqual(
+                alike if project == 'a' else sorted(
+                    alike, key=lambda one: one.nice),
+                [one for one in found if one.project_id == project])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Cells whose database fails, which are in the way of no other cell."""
+
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import time
+import typing as ty
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+import sqlalchemy.exc
+
+from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
+from cell0_rebuild.move import cells
+
+LOG = logging.getLogger(__name__)
+
+# Also a password that was changed, or a table that is not there.
+_ERRORS: ty.Final = (db_exc.DBError, sqlalchemy.exc.SQLAlchemyError)
+
+# Seconds. By Nova's own options each look takes 100 s at a database that was
+# away from the start on.
+_LIFE = 60
+
+
+class Dead(Exception):
+    """The database of the cell fails, or did a moment ago."""
+
+
+class DeadCells:
+    """Remembers which cells are not looked into for a while."""
+
+    def __init__(
+        self, clock: collections.abc.Callable[[], float] = time.monotonic
+    ) -> None:
+        """:param clock: seconds that never go back."""
+        self._clock = clock
+        self._until: dict[str, float] = {}
+        self._said: set[str] = set()
+
+    @contextlib.contextmanager
+    def looking(self, cell: ty.Any) -> collections.abc.Iterator[None]:
+        """Look into a cell inside.
+
+        :param cell: its CellMapping.
+        :raises Dead: if that fails, or has failed in the last minute.
+        """
+        uuid = str(cell.uuid)
+        if self._until.get(uuid, 0) > self._clock():
+            raise Dead(uuid)
+        try:
+            yield
+        except _ERRORS as error:
+            self._until[uuid] = self._clock() + _LIFE
+            self._say(uuid, cell, error)
+            raise Dead(uuid) from error
+        self._until.pop(uuid, None)
+        self._said.discard(uuid)
+
+    def _say(self, uuid: str, cell: ty.Any, error: Exception) -> None:
+        if uuid not in self._said:
+            db_errors.without_values(error)
+            LOG.warning('%s does not tell what has become of servers: %s',
+                        cells.name(cell), exceptions.text(error))
+        self._said.add(uuid)
