@@ -47,6 +47,9 @@ def lines() -> collections.abc.Iterator[str]:
     yield from _section(
         '``cell0-rebuild-wait``, ``cell0-rebuild-manage wait``: called',
         [_row(target) for target in nova_internals.WAITING])
+    yield from _section(
+        '``cell0-rebuild-wait``, ``cell0-rebuild-manage``: called at start',
+        [_row(target) for target in nova_internals.COMMANDS])
 
 
 def _section(
