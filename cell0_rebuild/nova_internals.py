@@ -51,6 +51,11 @@ DELETE_WHILE_BOOTING = patching.Target(
     _API, 'API._delete_while_booting', 'self, context, instance',
     'removes the hidden row in cell0 of a server that is deleted on its way')
 
+SAVE_BUILD_REQUEST = patching.Target(
+    'nova.objects.build_request', 'BuildRequest._save_in_db',
+    'self, context, req_id, updates',
+    'keeps who has the attempt of a server that is updated on its way')
+
 GET_INSTANCES = patching.Target(
     'nova.api.openstack.compute.server_external_events',
     'ServerExternalEventsController._get_instances_all_cells',

@@ -16,7 +16,8 @@ IN_API = sorted(map(str, (
     nova_internals.SET_API_VERSION, nova_internals.REBUILD_ACTION,
     nova_internals.REBUILD,
     nova_internals.DELETE, nova_internals.DELETE_WHILE_BOOTING,
-    nova_internals.GET_INSTANCES)))
+    nova_internals.GET_INSTANCES,
+    nova_internals.SAVE_BUILD_REQUEST)))
 IN_CONDUCTOR = sorted(map(str, (
     nova_internals.SERVICE_START, nova_internals.SERVICE_STOP,
     nova_internals.SCHEDULE_AND_BUILD, nova_internals.BURY_IN_CELL0,
