@@ -40,11 +40,11 @@ PARAMETERS = (
         (_GIVEN + 'what_describes_it', _GIVEN + 'nothing_in_particular',
          _CHANGED + 'changed_name_description_and_hostname',
          _CHANGED + 'changed_name_alone')),
-    Row(('imageRef',), 'Yes', 'The image must still be there. The rebuild may '
+    Row(('imageRef',), 'Yes', 'The image must still exist. The rebuild may '
         'name another one.', (_GIVEN + 'nothing_in_particular',)),
-    Row(('flavorRef',), 'Yes', 'Also if the flavor was deleted since.',
+    Row(('flavorRef',), 'Yes', 'Also if the flavor was deleted later.',
         (_GIVEN + 'flavor_deleted_since',)),
-    Row(('key_name',), 'Yes', 'Also if the key pair was deleted since.',
+    Row(('key_name',), 'Yes', 'Also if the key pair was deleted later.',
         (_GIVEN + 'key_pair', _GIVEN + 'key_pair_deleted_since')),
     Row(('trusted_image_certificates',), 'Yes', '',
         (_GIVEN + 'trusted_image_certificates',)),
@@ -67,7 +67,7 @@ PARAMETERS = (
         (_SCHEDULING + 'requested_host',
          _SCHEDULING + 'requested_hypervisor_hostname')),
     Row(('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'), 'Yes',
-        'Also those that no filter of the cloud knows.',
+        'Also hints that no filter of the cloud uses.',
         (_SCHEDULING + 'hint_same_host', _SCHEDULING + 'hint_different_host',
          _SCHEDULING + 'hints_that_no_filter_knows',
          _SCHEDULING + 'left_to_itself_the_scheduler_takes_host2')),
@@ -88,8 +88,8 @@ PARAMETERS = (
          _NETWORK + 'security_groups_cannot_be_changed_while_buried')),
     Row(('block_device_mapping', 'block_device_mapping_v2'), 'Yes',
         'Volumes stay reserved for the server. Volumes that Nova makes are '
-        'made at the rebuild. With ``delete_on_termination`` as it was '
-        'changed while the server was buried.',
+        'made at the rebuild. A change of ``delete_on_termination`` while '
+        'the server was buried is kept.',
         (_VOLUME + 'root_volume', _VOLUME + 'root_volume_from_an_image',
          _VOLUME + 'data_volume', _VOLUME + 'data_volume_in_the_old_form',
          _VOLUME + 'blank_volume_swap_and_ephemeral_disks',
@@ -113,7 +113,7 @@ SHOWN = (
     Row(('updated',), 'No', 'The server has been changed.',
         (_SHOWN + 'created_and_reservation_id',)),
     Row(('os-instance-actions',), 'Longer', 'The failed ``create`` stays, '
-        'then comes ``rebuild`` where another server has ``create`` alone.',
+        'and ``rebuild`` follows it. Other servers have ``create`` alone.',
         (_GIVEN + 'nothing_in_particular', _CHANGED + 'locked')),
 )
 
