@@ -12,6 +12,7 @@ from nova.db.main import models as main_models
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
+from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
 from cell0_rebuild.move import cells
@@ -93,6 +94,14 @@ def update(database, model, server_id, **values):
         connection.execute(
             model.__table__.update().where(
                 getattr(model, key) == server_id).values(**values))
+
+
+def store(build_request):
+    """Write a build request as it is; a save keeps the record of its attempt.
+    """
+    update('api', api_models.BuildRequest, build_request.instance_uuid,
+           instance=jsonutils.dumps(
+               build_request.instance.obj_to_primitive()))
 
 
 def differences(before, after):

@@ -173,7 +173,7 @@ class DeleteTest(DownTestCase):
             nova_context.get_admin_context(), self.server['id'])
         found = attempt_record.of(build_request.instance)
         dataclasses.replace(found, **values).put_on(build_request.instance)
-        build_request.save()
+        databases.store(build_request)
 
 
 class LeftTest(DownTestCase):

@@ -162,7 +162,7 @@ class OlderVersionTest(AgeTestCase):
         self.assertTrue(stored.pop('aged'))
         metadata[attempt_record.KEY] = jsonutils.dumps(stored)
         build_request.instance.system_metadata = metadata
-        build_request.save()
+        databases.store(build_request)
         self.let_hours_pass()
 
     def test_what_it_has_refreshed_just_now_is_left_alone(self):
