@@ -146,9 +146,10 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             LOG.exception('The rebuild failed.', instance_uuid=attempt.uuid)
             if not self._over:
                 self._bury_again(context, error, request_spec)
-        if attempt.handed_over and not self._over:
-            attempts.finish(context, attempt, self._cell)
-        attempts.erase(context, attempt.uuid)
+        is_finished = attempt.handed_over and not self._over and (
+            attempts.finish(context, attempt, self._cell))
+        if not is_finished:
+            attempts.erase(context, attempt.uuid)
         # If it failed, another conductor may build it the next time.
         ec2.forget_id(attempt.uuid)
 

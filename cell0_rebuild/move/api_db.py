@@ -17,6 +17,7 @@ from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova import objects
 from oslo_db import exception as db_exc
+from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import sqlalchemy as sa
@@ -99,7 +100,7 @@ def _take(
     locked.record.aged = True
     locked.record.cells = []
     _store(context, locked, spec)
-    return locked.build_request
+    return _build_request(context, locked.row)
 
 
 @db_errors.retried
@@ -148,10 +149,10 @@ def is_waiting(
 def _record_of(
     context: nova_context.RequestContext, instance_uuid: str, generation: str
 ) -> attempt_record.AttemptRecord | None:
-    row = context.session.query(api_models.BuildRequest).filter_by(
-        instance_uuid=instance_uuid).first()
-    return None if row is None else attempt_record.of_generation(
-        _build_request(context, row).instance, generation)
+    blob = context.session.query(api_models.BuildRequest.instance).filter_by(
+        instance_uuid=instance_uuid).scalar()
+    return None if blob is None else attempt_record.of_generation(
+        jsonutils.loads(blob), generation)
 
 
 @db_errors.patiently
@@ -182,8 +183,9 @@ def _store(
     if spec is not None:
         locked.record.accepted = True
         _save_changes(context, spec)
-    locked.record.put_on(locked.build_request.instance)
-    locked.build_request.save()
+    locked.record.put_in(locked.instance)
+    # Nova's save would read the row again.
+    locked.row.update({'instance': jsonutils.dumps(locked.instance)})
 
 
 def _save_changes(
@@ -289,8 +291,9 @@ def end(
         return None
     our_objects.keep_also(
         context, instance_uuid, mark=last.to_primitive())
+    last_seen = _build_request(context, locked.row)
     context.session.delete(locked.row)
-    return locked.build_request
+    return last_seen
 
 
 @db_errors.retried
@@ -311,7 +314,7 @@ def to_cell0(
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
         return False
-    keep(locked.build_request.instance)
+    keep(_build_request(context, locked.row).instance)
     context.session.delete(locked.row)
     return _set_cell(
         context, instance_uuid, None, cell0_id, **columns) or (
@@ -408,10 +411,16 @@ def _touched(
 
 
 class _Locked(ty.NamedTuple):
-    """The build request of an attempt, its row locked."""
+    """The build request of an attempt, its row locked.
+
+    Most steps need no more of it than the record. The objects, which take
+    long to make, are made where they are needed.
+
+    :param instance: the primitive that is stored.
+    """
 
     row: api_models.BuildRequest
-    build_request: objects.BuildRequest
+    instance: dict[str, ty.Any]
     record: attempt_record.AttemptRecord
 
 
@@ -420,11 +429,11 @@ def _locked(
 ) -> _Locked | None:
     row = context.session.query(api_models.BuildRequest).filter_by(
         instance_uuid=instance_uuid).with_for_update().first()
-    if row is None:
+    if row is None or row.instance is None:
         return None
-    build_request = _build_request(context, row)
-    found = attempt_record.of_generation(build_request.instance, generation)
-    return None if found is None else _Locked(row, build_request, found)
+    instance = jsonutils.loads(row.instance)
+    found = attempt_record.of_generation(instance, generation)
+    return None if found is None else _Locked(row, instance, found)
 
 
 def _build_request(

@@ -98,6 +98,10 @@ class AttemptRecord:
             instance.system_metadata,
             **{KEY: jsonutils.dumps(self.to_primitive())})
 
+    def put_in(self, primitive: dict[str, ty.Any]) -> None:
+        """Put the record into the stored instance of a build request."""
+        _metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
+
 
 # What each entry may be, and what it is if it is missing.
 _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
@@ -127,27 +131,40 @@ def of(instance: objects.Instance) -> AttemptRecord | None:
 
     :raises Unreadable: if this package cannot read it.
     """
-    if not is_on(instance):
-        return None
-    try:
-        values = jsonutils.loads(instance.system_metadata[KEY])
-    except ValueError as error:
-        raise exceptions.Unreadable('it is damaged') from error
-    return read(values)
+    return _parsed(
+        instance.system_metadata[KEY]) if is_on(instance) else None
 
 
 def of_generation(
-    instance: objects.Instance, generation: str
+    primitive: dict[str, ty.Any], generation: str
 ) -> AttemptRecord | None:
     """Return the record of an attempt; None if its instance has another.
 
     Whoever has the attempt could read the record when it began.
+
+    :param primitive: the stored instance of a build request.
     """
     try:
-        found = of(instance)
+        found = _parsed(_metadata(primitive).get(KEY))
     except exceptions.Unreadable:
         return None
     return found if found and found.generation == generation else None
+
+
+def _metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
+    found: dict[str, ty.Any] = primitive['nova_object.data'].get(
+        'system_metadata') or {}
+    return found
+
+
+def _parsed(text: str | None) -> AttemptRecord | None:
+    if text is None:
+        return None
+    try:
+        values = jsonutils.loads(text)
+    except ValueError as error:
+        raise exceptions.Unreadable('it is damaged') from error
+    return read(values)
 
 
 def read(values: ty.Any) -> AttemptRecord:

@@ -20,6 +20,7 @@ from nova.db.main import models
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
+import sqlalchemy as sa
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
@@ -140,31 +141,92 @@ def state(
 
     :raises LostRace: if somebody works on it in cell0.
     """
-    try:
-        instance, found = _watched(context, instance_uuid)
-    except exception.InstanceNotFound:
+    found: _Watched | None = _read(context, instance_uuid)
+    if found is None or found.deleted:
         return None
-    if instance.task_state is not None:
+    if found.task_state is not None:
         raise exceptions.LostRace(
-            f'the server is {instance.task_state} in cell0')
-    return found
+            f'the server is {found.task_state} in cell0')
+    return found.state
 
 
-def _is_being_deleted(instance: objects.Instance) -> bool:
-    # Nova deletes the row with the vm_state "deleted" and no task_state.
-    return bool(instance.task_state == task_states.DELETING
-                or instance.vm_state == vm_states.DELETED)
+class _Watched(ty.NamedTuple):
+    """What is watched of a row.
+
+    :param deleted: its owner deleted it.
+    :param being_deleted: its owner is about to.
+    :param state: as :mod:`late_changes` has it.
+    """
+
+    deleted: bool
+    being_deleted: bool
+    task_state: str | None
+    state: dict[str, ty.Any]
+
+
+@main_db_api.pick_context_manager_reader
+def _read(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> _Watched | None:
+    return _watched(context, instance_uuid)
 
 
 def _watched(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> tuple[objects.Instance, dict[str, ty.Any]]:
-    """Return the instance, with no more than is watched, and what is."""
-    instance = objects.Instance.get_by_uuid(
-        context, instance_uuid, expected_attrs=['system_metadata', 'tags'])
-    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
-        context, instance_uuid)
-    return instance, late_changes.state(instance, bdms, instance.tags)
+    context: nova_context.RequestContext, instance_uuid: str,
+    is_locked: bool = False,
+) -> _Watched | None:
+    """Return what is watched of a row; None if it is not there.
+
+    Nova would read the objects with all else that they have.
+
+    :param is_locked: lock it, as :func:`_lock` does.
+    """
+    instance, volume = models.Instance, models.BlockDeviceMapping
+    query = context.session.query(
+        instance.deleted, instance.vm_state, instance.task_state,
+        *(getattr(instance, field) for field in late_changes.FIELDS),
+        volume.uuid, volume.delete_on_termination,
+        volume.deleted.label('volume_deleted'),
+    ).outerjoin(
+        volume, volume.instance_uuid == instance.uuid,
+    ).filter(instance.uuid == instance_uuid)
+    rows = (query.with_for_update() if is_locked else query).all()
+    if not rows:
+        return None
+    row = rows[0]
+    return _Watched(
+        bool(row.deleted),
+        # Nova deletes the row with the vm_state "deleted" and no task_state.
+        row.task_state == task_states.DELETING
+        or row.vm_state == vm_states.DELETED,
+        row.task_state, _state(context, instance_uuid, rows))
+
+
+def _state(
+    context: nova_context.RequestContext, instance_uuid: str,
+    rows: list[ty.Any],
+) -> dict[str, ty.Any]:
+    metadata, tag = models.InstanceSystemMetadata, models.Tag
+    others = context.session.query(metadata.value, tag.tag).select_from(
+        models.Instance,
+    ).outerjoin(metadata, sa.and_(
+        metadata.instance_uuid == models.Instance.uuid,
+        metadata.key == 'locked_reason', metadata.deleted == 0,
+    )).outerjoin(
+        tag, tag.resource_id == models.Instance.uuid,
+    ).filter(models.Instance.uuid == instance_uuid).all()
+    # Others compare what is in objects: they give it the same form.
+    return late_changes.state(
+        objects.Instance(
+            system_metadata={
+                'locked_reason': others[0].value if others else None},
+            **{field: getattr(rows[0], field)
+               for field in late_changes.FIELDS}),
+        [objects.BlockDeviceMapping(
+            uuid=row.uuid, delete_on_termination=row.delete_on_termination)
+         for row in rows if row.uuid and not row.volume_deleted],
+        [objects.Tag(tag=name) for name in sorted({
+            row.tag for row in others if row.tag is not None})])
 
 
 def is_deleted(
@@ -197,13 +259,10 @@ def close(
     :returns: True if the server was deleted here, or is being deleted; then
         the row stays as it is.
     """
-    if not _lock(context, instance_uuid):
-        return False
-    try:
-        instance, now = _watched(context, instance_uuid)
-    except exception.InstanceNotFound:
-        return True
-    is_deleted = _is_being_deleted(instance)
-    if carry_over(late_changes.changes(baseline, now)) and not is_deleted:
+    found = _watched(context, instance_uuid, is_locked=True)
+    if found is None or found.deleted:
+        return found is not None
+    if carry_over(late_changes.changes(baseline, found.state)) and (
+            not found.being_deleted):
         _remove(context, instance_uuid)
-    return is_deleted
+    return found.being_deleted

@@ -42,11 +42,21 @@ class OnInstanceTest(testtools.TestCase):
 
     def test_it_is_that_of_its_generation_and_no_other(self):
         self.record.put_on(self.instance)
+        self.assertEqual(self.record, self.of_generation('generation'))
+        self.assertIsNone(self.of_generation('another'))
+
+    def test_an_instance_without_one_is_of_no_generation(self):
+        self.assertIsNone(self.of_generation('generation'))
+        self.instance = objects.Instance()
+        self.assertIsNone(self.of_generation('generation'))
+
+    def test_it_is_put_into_what_is_stored_as_on_the_instance(self):
+        primitive = self.instance.obj_to_primitive()
+        self.record.put_in(primitive)
+        self.record.put_on(self.instance)
         self.assertEqual(
-            self.record,
-            attempt_record.of_generation(self.instance, 'generation'))
-        self.assertIsNone(
-            attempt_record.of_generation(self.instance, 'another'))
+            self.instance.system_metadata,
+            objects.Instance.obj_from_primitive(primitive).system_metadata)
 
     def test_text_that_is_no_json_is_unreadable(self):
         self.instance.system_metadata = {attempt_record.KEY: '{'}
@@ -57,8 +67,12 @@ class OnInstanceTest(testtools.TestCase):
         self.instance.system_metadata = {attempt_record.KEY: json.dumps(
             stored_forms.marked(version='2.0'))}
         self.assertTrue(attempt_record.is_on(self.instance))
-        self.assertIsNone(
-            attempt_record.of_generation(self.instance, 'a generation'))
+        self.assertIsNone(self.of_generation('a generation'))
+
+    def of_generation(self, generation):
+        """Return the record in what is stored of the instance."""
+        return attempt_record.of_generation(
+            self.instance.obj_to_primitive(), generation)
 
 
 @ddt.ddt

@@ -9,6 +9,8 @@ from nova import objects
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
@@ -66,6 +68,57 @@ class AttemptTest(recover_base.RecoverTestCase):
         self.assertFalse(standing.is_in_cell0(self.context, self.uuid))
         recovering.recover()
         self.assertTrue(standing.is_in_cell0(self.context, self.uuid))
+
+
+class WatchedTest(recover_base.RecoverTestCase):
+    """What is watched of the row in cell0."""
+
+    def setUp(self):
+        super().setUp()
+        self.uuid = self.server['id']
+        self.cell0 = cells.in_cell0(nova_context.get_admin_context())
+
+    def test_it_is_as_that_of_the_objects(self):
+        self.assert_same()
+        instance = objects.Instance.get_by_uuid(
+            self.cell0, self.uuid, expected_attrs=['system_metadata'])
+        instance.display_name = 'another'
+        instance.access_ip_v4 = '192.0.2.1'
+        instance.access_ip_v6 = '2001:0db8:0000::0001'
+        instance.auto_disk_config = True
+        instance.locked, instance.locked_by = True, 'owner'
+        instance.system_metadata = dict(
+            instance.system_metadata, locked_reason='a reason')
+        instance.save()
+        objects.TagList.create(self.cell0, self.uuid, ['b', 'a'])
+        for number, keep in enumerate((True, False, True)):
+            bdm = objects.BlockDeviceMapping(
+                self.cell0, instance_uuid=self.uuid, source_type='blank',
+                destination_type='volume', delete_on_termination=keep)
+            bdm.create()
+            if number == 2:
+                bdm.destroy()
+        found = self.assert_same()
+        self.assertEqual(['a', 'b'], found['tags'])
+        self.assertEqual('a reason', found['locked_reason'])
+        self.assertEqual(3, len(found['delete_on_termination']))
+
+    def test_a_reason_that_is_gone_is_none(self):
+        instance = objects.Instance.get_by_uuid(
+            self.cell0, self.uuid, expected_attrs=['system_metadata'])
+        before = dict(instance.system_metadata)
+        for metadata in (dict(before, locked_reason='a reason'), before):
+            instance.system_metadata = metadata
+            instance.save()
+        self.assertIsNone(self.assert_same()['locked_reason'])
+
+    def assert_same(self):
+        """Check the state against that of the objects, and return it."""
+        read = buried_copy.read(self.cell0, self.uuid)
+        found = cell0_db.state(self.cell0, self.uuid)
+        self.assertEqual(late_changes.state(
+            read.instance, read.bdms, read.instance.tags), found)
+        return found
 
 
 class RowTest(races_base.RaceTestCase):
