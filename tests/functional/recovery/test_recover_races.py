@@ -28,20 +28,36 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
         self.late.deliver()
         self.assertEqual('cell1', databases.cell_of(self.server['id']))
 
-    def test_a_recovery_that_an_update_undoes_is_told_as_failed(self):
+    def update_during(self, write):
+        """Have a server renamed just before it is recovered.
+
+        :param write: writes the build request.
+        """
         self.rebuild(self.server)
         update = objects.BuildRequest.get_by_instance_uuid(
             nova_context.get_admin_context(), self.server['id'])
         update.instance.display_name = 'renamed'
         self.useFixture(base.Interception(
-            recovering.BACK, before=lambda *args: update.save()))
+            recovering.BACK, before=lambda *args: write(update)))
         code, found = recovering.recover()
-        self.assertEqual(
-            (1, 'it was changed meanwhile; run this again later'),
-            (code, found[self.server['id']]['result']))
-        self.assert_recovered('on its way')
+        return code, found[self.server['id']]['result']
+
+    def assert_renamed(self):
         self.assertEqual(
             'renamed', self.api.get_server(self.server['id'])['name'])
+
+    def test_an_update_just_then_does_not_undo_it(self):
+        self.assertEqual(
+            (0, 'mended'),
+            self.update_during(lambda update: update.save()))
+        self.assert_renamed()
+
+    def test_one_that_a_stock_nova_api_undoes_is_told_as_failed(self):
+        self.assertEqual(
+            (1, 'it was changed meanwhile; run this again later'),
+            self.update_during(databases.store))
+        self.assert_recovered('on its way')
+        self.assert_renamed()
 
     def test_one_whose_rebuild_begins_just_then_is_built(self):
         self.late.let_through()
