@@ -108,7 +108,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room()
         self.keystone.down = True
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.service._LONGEST', 0.05))
+            'cell0_rebuild.wait.pacing.LONGEST', 0.05))
         with mock.patch('cell0_rebuild.wait.service._say_outage',
                         autospec=True,
                         side_effect=OSError('The disk is full.')):
