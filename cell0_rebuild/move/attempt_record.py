@@ -100,7 +100,7 @@ class AttemptRecord:
 
     def put_in(self, primitive: dict[str, ty.Any]) -> None:
         """Put the record into the stored instance of a build request."""
-        _metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
+        metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
 
 
 # What each entry may be, and what it is if it is missing.
@@ -145,15 +145,21 @@ def of_generation(
     :param primitive: the stored instance of a build request.
     """
     try:
-        found = _parsed(_metadata(primitive).get(KEY))
+        found = _parsed(metadata(primitive).get(KEY))
     except exceptions.Unreadable:
         return None
     return found if found and found.generation == generation else None
 
 
-def _metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
-    found: dict[str, ty.Any] = primitive['nova_object.data'].get(
-        'system_metadata') or {}
+def metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
+    """Return the system metadata of a stored instance, which it is part of.
+
+    :param primitive: the stored instance of a build request.
+    """
+    fields = primitive['nova_object.data']
+    if not fields.get('system_metadata'):
+        fields['system_metadata'] = {}
+    found: dict[str, ty.Any] = fields['system_metadata']
     return found
 
 

@@ -64,12 +64,8 @@ def _save(
 def _with_record_of(now: str, saved: str) -> str:
     """Return what is saved, with the record that is stored by now."""
     stored, instance = jsonutils.loads(now), jsonutils.loads(saved)
-    record = _metadata(stored).get(attempt_record.KEY)
+    record = attempt_record.metadata(stored).get(attempt_record.KEY)
     if record is None:
         return saved
-    _metadata(instance)[attempt_record.KEY] = record
+    attempt_record.metadata(instance)[attempt_record.KEY] = record
     return str(jsonutils.dumps(instance))
-
-
-def _metadata(instance: dict[str, ty.Any]) -> ty.Any:
-    return instance['nova_object.data'].setdefault('system_metadata', {})
