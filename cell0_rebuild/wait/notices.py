@@ -120,9 +120,12 @@ def _write(context: ty.Any, uuid: str, message: str) -> bool:
         return False
     if not context.session.query(action).filter_by(
             instance_uuid=uuid, action=ACTION).update({'message': message}):
+        now = timeutils.utcnow(with_timezone=True)
+        # Nova sets updated_at with the first event, and finds by it what is
+        # new. This action has no event.
         objects.InstanceAction(
             context, action=ACTION, instance_uuid=uuid, message=message,
             request_id=oslo_context.generate_request_id(),
             user_id=owner.user_id, project_id=owner.project_id,
-            start_time=timeutils.utcnow()).create()
+            start_time=now, updated_at=now).create()
     return True

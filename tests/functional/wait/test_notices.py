@@ -53,6 +53,15 @@ class NoticesTestCase(base.FunctionalTestCase):
             (action['user_id'], action['project_id']))
         self.assertTrue(action['request_id'].startswith('req-'))
 
+    def test_who_asks_what_is_new_sees_the_action(self):
+        self.notices.tell({self.uuid: CAPACITY})
+        self.api.microversion = base.STOCK
+        [new] = [action for action in self.api.api_get(
+            f'/servers/{self.uuid}/os-instance-actions'
+            f'?changes-since={self.server["created"]}',
+        ).body['instanceActions'] if action['action'] == 'wait']
+        self.assertIsNotNone(new['updated_at'])
+
     def test_a_new_code_is_told_when_it_was_found_twice(self):
         self.notices.tell({self.uuid: CAPACITY})
         self.notices.tell({self.uuid: BLOCKED})
