@@ -155,15 +155,17 @@ class Cloud(fixtures.Fixture):
                 f'cell0-rebuild-{name}', '--config-file', conf, *arguments),
             PYTHONWARNINGS='ignore')
 
-    def start_waiting_service(self, **options):
+    def start_waiting_service(self, *arguments, **options):
         """Start a waiting service and return its process.
 
         :param options: of its section, beside Keystone's.
         """
-        return self.start_command('wait', changes=[{'cell0_rebuild_wait': {
+        section = {
             'auth_type': 'password', 'username': 'waiting',
             'password': 'secret', 'user_domain_name': 'Default',
-            'auth_url': f'{self.keystone.url}/v3', **options}}])
+            'auth_url': f'{self.keystone.url}/v3', **options}
+        return self.start_command('wait', *arguments, changes=[
+            {'cell0_rebuild_wait': section}])
 
     def output_of(self, name):
         """Return what a process has printed and logged."""

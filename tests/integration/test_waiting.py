@@ -2,9 +2,12 @@
 
 """Servers that wait come back by themselves, on real processes."""
 
+import contextlib
 import re
 import signal
+import time
 
+import fixtures
 import requests
 
 from tests.integration import base
@@ -33,6 +36,7 @@ class WaitingTest(base.CloudTestCase):
             'name': 'server', 'flavorRef': 'small', 'metadata': metadata,
             'imageRef': standins.IMAGE, 'networks': 'none',
         }})['server']['id']
+        self.addCleanup(self.delete, server)
         self.do.wait_for(status, server)
         return server
 
@@ -40,6 +44,44 @@ class WaitingTest(base.CloudTestCase):
         """Return the one that was created first; Nova has whole seconds."""
         return min(servers, key=lambda server: (
             self.cloud.api.server(server)['created'], server))
+
+    @contextlib.contextmanager
+    def full(self):
+        """Have a server wait; at the end there is room for it.
+
+        It is one that the host had no room for.
+        """
+        running = self.create('ACTIVE')
+        yield self.create('ERROR', cell0_rebuild_wait='2h')
+        self.delete(running)
+
+    def service(self, **options):
+        """Start a service that ends with the test, and return its process."""
+        process = self.cloud.start_waiting_service(**options)
+        self.addCleanup(process.kill)
+        return process
+
+    def sweep(self, mode):
+        """Sweep once, as cron does, and return what was printed."""
+        process = self.cloud.start_waiting_service(mode)
+        self.assertEqual(0, process.code(), process.output)
+        return process.output
+
+    def sweep_more(self, service):
+        """Wait while a service sweeps; it pauses for 2 s."""
+        time.sleep(8)
+        self.assertFalse(service.ended)
+
+    def assert_asked_once(self, service):
+        """Check that a service has sent one request for a rebuild."""
+        self.assertEqual(1, service.output.count('Rebuild '), service.output)
+
+    def delete(self, server):
+        """Delete a server, if it is there, and wait until it is gone."""
+        path = f'/servers/{server}'
+        self.cloud.api.ask('DELETE', path)
+        processes.poll(lambda: self.cloud.api.ask(
+            'GET', path).status_code == 404, f'the end of {server}')
 
     def told(self, server):
         """Return why a server waits."""
@@ -72,6 +114,65 @@ class WaitingTest(base.CloudTestCase):
         for process in services:
             process.signal(signal.SIGTERM)
             process.finish()
+
+    def test_a_dry_run_names_who_would_be_rebuilt(self):
+        with self.full() as waiting:
+            self.assertIn('1 wait: capacity', self.sweep('--dry-run'))
+        self.assertIn(f'{waiting} would be rebuilt.', self.sweep('--dry-run'))
+        self.do.wait_for('ERROR', waiting)
+        self.assertEqual([], self.told(waiting))
+
+    def test_one_sweep_rebuilds_who_waits(self):
+        with self.full() as waiting:
+            self.assertNotIn('Rebuild', self.sweep('--once'))
+        self.assertIn('Rebuild accepted.', self.sweep('--once'))
+        self.do.wait_for('ACTIVE', waiting)
+
+    def test_a_scheduler_that_is_silent_is_waited_for(self):
+        with self.full() as waiting:
+            service = self.service()
+        with self.cloud.paused_scheduler():
+            self.do.wait_for('BUILD', waiting)
+            self.sweep_more(service)
+        self.do.wait_for('ACTIVE', waiting)
+        self.assert_asked_once(service)
+
+    def test_a_conductor_that_is_silent_is_waited_for(self):
+        conductor = self.cloud.conductor('one')
+        with self.full() as waiting:
+            service = self.service()
+        with self.cloud.paused_scheduler():
+            self.do.wait_for('BUILD', waiting)
+            conductor.signal_all(signal.SIGSTOP)
+        self.sweep_more(service)
+        self.assertEqual('BUILD', self.cloud.api.server(waiting)['status'])
+        conductor.signal_all(signal.SIGCONT)
+        self.do.wait_for('ACTIVE', waiting)
+        self.assert_asked_once(service)
+
+    def test_a_server_that_is_recovered_comes_back(self):
+        with self.full() as waiting:
+            self.service(backoff='1s')
+        with self.cloud.paused_scheduler():
+            self.do.wait_for('BUILD', waiting)
+            self.cloud.kill_conductor('one')
+        self.cloud.conductors(enabled=['one'])
+        code, output = self.cloud.command(
+            'manage', 'recover', '--older-than', '0')
+        self.assertEqual(0, code, output)
+        self.do.wait_for('ACTIVE', waiting)
+
+    def test_another_service_leads_when_one_is_killed(self):
+        backend = {'backend_url':
+                   f'file://{self.useFixture(fixtures.TempDir()).path}'}
+        with self.full() as waiting:
+            leader = self.service(**backend)
+            processes.poll(lambda: self.told(waiting), 'that it leads')
+            standby = self.service(**backend)
+            standby.wait_for_line('Waiting for capacity')
+            leader.kill()
+        self.do.wait_for('ACTIVE', waiting)
+        self.assert_asked_once(standby)
 
     def test_prometheus_reads_of_sweeps(self):
         [port] = processes.free_ports(1)
