@@ -106,16 +106,20 @@ def scale(found):
 
 def waiting(found):
     """What the waiting service costs while nothing fits."""
-    yield ('servers that wait', 'first sweep ends after, s', 'a sweep, s',
+    yield ('servers that wait', 'first probe after, s',
+           'first sweep ends after, s', 'a dry run, s', 'a sweep, s',
            'sweeps a minute', 'SQL statements of a sweep',
            'requests to Placement', 'one of them, ms',
-           'share of one Placement', 'rows written', 'rebuilds', 'memory, MiB')
+           'share of one Placement', 'rows written', 'calls of the scheduler',
+           'rebuilds', 'memory, MiB')
     for count, of in found.items():
-        yield (f'{int(count):,}', f'{of["first"]:.1f}', f'{of["sweep"]:.2f}',
-               f'{of["sweeps"]:.1f}', f'{of["statements"]:.0f}',
-               f'{of["probes"]:.0f}', f'{of["probe"] * 1000:.0f}',
-               f'{of["placement"]:.1%}', f'{of["writes"]:.0f}',
-               f'{of["requests"]:.0f}', f'{of["mib"]:.0f}')
+        yield (f'{int(count):,}', f'{of["first_probe"]:.1f}',
+               f'{of["first_sweep"]:.1f}', f'{of["read"]:.1f}',
+               f'{of["sweep"]:.2f}', f'{of["sweeps"]:.1f}',
+               f'{of["statements"]:.0f}', f'{of["probes"]:.0f}',
+               f'{of["probe"] * 1000:.0f}', f'{of["placement"]:.1%}',
+               *(f'{of[name]:.0f}' for name in (
+                   'writes', 'scheduler', 'requests', 'mib')))
 
 
 def cells(found):

@@ -2,6 +2,7 @@
 
 """Many servers that wait while nothing fits: what the service costs."""
 
+import pathlib
 import re
 import signal
 import time
@@ -20,6 +21,9 @@ PROVIDERS = 1000
 WATCHED = 120
 
 _METRIC = r'(?m)^cell0_rebuild_wait_{}(?:{{.*}})? (.*)$'
+_SWEEPS = 'sweep_seconds_count'
+_COMPARED = (_SWEEPS, 'sweep_seconds_sum', 'probes_total',
+             'probe_seconds_total', 'requests_total')
 _WRITES = """
     SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Query'
     AND CONVERT(argument USING utf8mb4) RLIKE
@@ -42,7 +46,7 @@ def measure(counts=COUNTS):
                     scale.clone(cloud, template,
                                 *_span(number, there, count // SHAPES))
                 there = count // SHAPES
-            found[count] = _watch(cloud)
+            found[count] = _watch(cloud, count)
     return found
 
 
@@ -114,41 +118,69 @@ class _Service:
             return 0
         return sum(map(float, re.findall(_METRIC.format(name), text)))
 
+    def all(self):
+        """Return the metrics that are compared later, by name."""
+        return {name: self.metric(name) for name in _COMPARED}
+
     def sweeps(self):
         """Return how many sweeps have ended."""
-        return self.metric('sweep_seconds_count')
+        return self.metric(_SWEEPS)
 
-    def usage(self):
-        """Return the CPU seconds and the MiB of its processes."""
-        return real.usage({self._process.pid: 'it'})['it']
+    def peak(self):
+        """Return the most memory that it has had, in MiB."""
+        status = pathlib.Path(f'/proc/{self._process.pid}/status').read_text()
+        [kibibytes] = re.findall(r'(?m)^VmHWM:\s+(\d+) kB', status)
+        return int(kibibytes) / 1024
 
 
-def _watch(cloud):
+def _watch(cloud, count):
     """Start the service, let it sweep and return what that took."""
+    asked = _questions(cloud)
     with _Service(cloud) as service:
+        real.wait(lambda: _questions(cloud) > asked, pause=0.05)
+        first_probe = time.perf_counter() - service.began
         real.wait(service.sweeps, pause=0.05)
-        first = time.perf_counter() - service.began
-        peak = service.usage()[1]
+        first_sweep = time.perf_counter() - service.began
         # The second look tells owners what has changed: nothing.
         real.wait(lambda: service.sweeps() > 2, pause=0.5)
-        names = ('sweep_seconds_count', 'sweep_seconds_sum', 'probes_total',
-                 'probe_seconds_total', 'requests_total')
-        before = {name: service.metric(name) for name in names}
-        used, began = cloud.usage(), time.perf_counter()
-        with real.StatementLog(cloud) as log:
+        before, used = service.all(), cloud.usage()
+        began = time.perf_counter()
+        with real.StatementLog(cloud) as log, cloud.fixture.broker.tapped(
+                'nova', 'scheduler') as scheduler_calls:
+            # Of what is slow there is at least one.
             time.sleep(WATCHED)
+            real.wait(lambda: service.sweeps() > before[_SWEEPS], pause=0.5)
+            called = scheduler_calls()
         [(writes,)] = cloud.query(_WRITES)
         seconds = time.perf_counter() - began
         spent = real.spent(used, cloud.usage())
-        more = {name: service.metric(name) - before[name] for name in names}
-        peak = max(peak, service.usage()[1])
+        after, peak = service.all(), service.peak()
         waiting = service.metric('servers')
-    sweeps = more['sweep_seconds_count']
-    return {'waiting': waiting, 'first': first, 'mib': peak,
+    if waiting != count:
+        raise processes.ProcessError(f'{waiting} servers wait, not {count}')
+    more = {name: after[name] - before[name] for name in before}
+    sweeps = more[_SWEEPS]
+    return {'first_probe': first_probe, 'first_sweep': first_sweep,
+            'read': _seconds_to_read(cloud), 'mib': peak,
             'sweep': more['sweep_seconds_sum'] / sweeps,
             'sweeps': sweeps / seconds * 60,
             'statements': log.count / sweeps, 'writes': writes,
             'probes': more['probes_total'] / sweeps,
             'probe': more['probe_seconds_total'] / more['probes_total'],
             'placement': spent['placement'] / seconds,
-            'requests': more['requests_total']}
+            'scheduler': called, 'requests': more['requests_total']}
+
+
+def _questions(cloud):
+    """Return how many times Placement was asked for room."""
+    return cloud.fixture.output_of('placement').count(
+        'GET /allocation_candidates')
+
+
+def _seconds_to_read(cloud):
+    """Return how long a command takes that reads all that wait, and ends."""
+    began = time.perf_counter()
+    process = cloud.fixture.start_waiting_service('--dry-run', who='all')
+    if process.code():
+        raise processes.ProcessError(process.output)
+    return time.perf_counter() - began
