@@ -8,7 +8,7 @@ Usage: run_races.py [--resume] [--minutes N] [--write-docs] [--sample N]
 Each pair of operations has a process of its own, as many at a time as there
 are processors. The exit code is not 0 if a schedule ended like no order of
 the two, or if one of a pair was not run though all were to be. --write-docs
-writes the table into the documentation.
+writes the sums into the documentation, and the table into .state/tables.
 
 What ran is kept as long as the code stays the same: with --minutes the runs
 stop, and --resume goes on with those that are left, of any pair. The table
@@ -39,6 +39,7 @@ APART = ('equal', 'refused', 'told late', 'different')
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
           'like an order', 'refused', 'as Nova', 'told late',
           'waited for a lock', 'like no order')
+SHORT_HEADER = ('', 'schedules', 'in pairs')
 
 
 def pairs():
@@ -113,6 +114,13 @@ def rows(found):
     return [*result, ('', 'all', *sums)]
 
 
+def short(table_rows):
+    """Return the rows of the documentation: each column, of all pairs."""
+    *of_pairs, total = table_rows
+    return [(name, total[column], sum(row[column] > 0 for row in of_pairs))
+            for column, name in enumerate(('all', *HEADER[3:]), 2)]
+
+
 def show(found, table_rows):
     """Print what ended like no order, and the table."""
     for line in found:
@@ -138,7 +146,9 @@ def main():
     for output in crashes:
         OUT.print(output, markup=False)
     if options.write_docs:
-        tables.write(OUT, DOCS, 'tools/run_races.py', HEADER, table_rows)
+        tables.keep(OUT, 'races', HEADER, table_rows)
+        tables.write(OUT, DOCS, 'tools/run_races.py', SHORT_HEADER,
+                     short(table_rows))
     return verdict(crashes, table_rows[-1][-1], [] if is_part(options) else [
         pair for pair in chosen if not was_run(pair, folder)])
 

@@ -2,11 +2,14 @@
 
 """Tables of results, for the terminal and for the documentation."""
 
+import csv
 import pathlib
 
 from rich import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Of tables that are too long for the documentation.
+LONG = ROOT / '.state/tables'
 
 
 def show(out, header, rows):
@@ -34,4 +37,13 @@ def write(out, path, source, header, rows):
     :param source: the command that writes it.
     """
     path.write_text(text(source, header, rows), encoding='utf-8')
+    out.print(f'written: {path.relative_to(ROOT)}')
+
+
+def keep(out, name, header, rows):
+    """Write a table that the documentation has in a shorter form."""
+    LONG.mkdir(parents=True, exist_ok=True)
+    path = LONG / f'{name}.csv'
+    with path.open('w', encoding='utf-8', newline='') as file:
+        csv.writer(file, lineterminator='\n').writerows([header, *rows])
     out.print(f'written: {path.relative_to(ROOT)}')
