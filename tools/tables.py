@@ -4,6 +4,8 @@
 
 import csv
 import pathlib
+import subprocess
+import sys
 
 from rich import table
 
@@ -18,6 +20,15 @@ def show(out, header, rows):
     for row in rows:
         shown.add_row(*map(str, row))
     out.print(shown)
+
+
+def report(out, wrong, header, rows, crashes):
+    """Print what went wrong, a table, and what crashed."""
+    for line in wrong:
+        out.print(line, markup=False)
+    show(out, header, rows)
+    for output in crashes:
+        out.print(output, markup=False)
 
 
 def text(source, header, rows):
@@ -38,6 +49,32 @@ def write(out, path, source, header, rows):
     """
     path.write_text(text(source, header, rows), encoding='utf-8')
     out.print(f'written: {path.relative_to(ROOT)}')
+
+
+def tell(out, found, made, docs, source):
+    """Print tables of results.
+
+    :param made: functions that take the results and yield a header and rows.
+    :param docs: the folder of the documentation to write them into, or None.
+    :param source: the command that does.
+    """
+    for table_of in made:
+        header, *rows = table_of(found)
+        out.print(f'\n{table_of.__doc__}', style='bold')
+        show(out, header, rows)
+        if docs:
+            write(out, docs / f'{table_of.__name__}-table.rst', source,
+                  header, rows)
+
+
+def plot(name, results, path):
+    """Write a plot of a file of results."""
+    # What draws it is in no environment that a test needs.
+    subprocess.run(
+        [pathlib.Path(sys.executable).parent / 'uv', 'run', '--quiet',
+         '--no-project', '--with-requirements',
+         ROOT / 'bench-requirements.txt', 'python', ROOT / 'tools/plots.py',
+         name, results, path], check=True)
 
 
 def keep(out, name, header, rows):
