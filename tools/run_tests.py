@@ -22,6 +22,7 @@ import dataclasses
 import itertools
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -46,11 +47,27 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
            '{task.fields[counts]}')
 
-# What "make test" leaves to "make test-all": of a test with data of ddt all
-# but the first, and what takes long for what it says.
+# What "make test" leaves to "make test-all", and why. Of a test with data of
+# ddt, that is all but the first, too.
 FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
-LONG = (r'\.test_(?:nova_tests|comparison\w*|resources|broken_hosts|fuzz|'
-        r'stalled_burials|crashes|lost_updates|stress|soak)\.')
+LONG = {
+    'functional.api.test_fuzz': 'a hundred requests for each microversion',
+    'functional.moves.test_resources':
+        'conductors that stall; make test stalls some in its faults',
+    'functional.moves.test_stalled_burials': 'the same, at a burial',
+    'functional.requests.test_comparison':
+        'each builds two servers, of which it compares all',
+    'functional.requests.test_comparison_devices': 'the same',
+    'functional.requests.test_comparison_scheduling': 'the same',
+    'functional.wait.test_broken_hosts':
+        'many builds that fail; what decides has unit tests',
+    'integration.test_crashes': 'processes that die and are started again',
+    'integration.test_lost_updates': 'transactions that wait for each other',
+    'integration.test_soak': 'services that die while servers wait',
+    'integration.test_stress': 'clients that ask for half a minute',
+    'unit.test_nova_tests': "hundreds of Nova's tests",
+}
+_SHORT = rf'^(?!tests\.(?:{"|".join(map(re.escape, LONG))})\.)'
 
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
@@ -63,12 +80,11 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                     r'networks)\.',
                     {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
-           'few-unit': ('unit', rf'^(?!.*{LONG})', {}),
-           'few-functional': ('functional', rf'^(?!.*{FURTHER})(?!.*{LONG})',
-                              {}),
+           'few-unit': ('unit', _SHORT, {}),
+           'few-functional': ('functional', rf'{_SHORT}(?!.*{FURTHER})', {}),
            'few-faults': ('faults', r'faults\.test_(?!kill)',
                           {'CELL0_REBUILD_FAULTS_SAMPLE': '3'}),
-           'few-integration': ('integration', rf'^(?!.*{LONG})', {}),
+           'few-integration': ('integration', _SHORT, {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', r'faults\.test_(?!kill)', {}),
            'few-races': ('races',
