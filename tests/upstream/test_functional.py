@@ -38,7 +38,8 @@ def load_tests(loader, tests, pattern):
     if modules is not None:
         found = loader.loadTestsFromNames(modules.split())
     else:
-        found = loader.discover(
+        # The loader would look for the rest of this folder there, too.
+        found = type(loader)().discover(
             str(FOLDER), top_level_dir=str(FOLDER.parents[2]))
     # Otherwise they get the names that they are run by only when they are run.
     return loader.suiteClass(testscenarios.generate_scenarios(found))
