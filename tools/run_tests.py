@@ -17,8 +17,8 @@ options of "stestr run", like "--failing" or "--serial", stestr shows its own
 display.
 """
 
+import collections
 import contextlib
-import dataclasses
 import itertools
 import os
 import pathlib
@@ -110,21 +110,12 @@ SEEDS = {
 }
 
 
-@dataclasses.dataclass
-class Counts:
-    """How the tests of a suite ended."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    def __add__(self, other):
-        return Counts(self.passed + other.passed, self.failed + other.failed,
-                      self.skipped + other.skipped)
+class Counts(collections.Counter):
+    """How many tests have ended how."""
 
     def __str__(self):
-        return (f'{self.passed} passed, {self.failed} failed, '
-                f'{self.skipped} skipped')
+        return ', '.join(f'{self[how]} {how}'
+                         for how in ('passed', 'failed', 'skipped'))
 
 
 class Report:
@@ -141,7 +132,7 @@ class Report:
         if outcome is None:
             return
         self.heard = time.monotonic()
-        setattr(self.counts, outcome, getattr(self.counts, outcome) + 1)
+        self.counts[outcome] += 1
         self.tell(test, outcome)
         self._bar.update(self._task, advance=1, counts=str(self.counts))
 
@@ -157,7 +148,7 @@ class Report:
 
 
 def outcome_of(test):
-    """Return how a test ended, as a field of Counts; None if it did not."""
+    """Return how a test ended, as Counts has it; None if it did not."""
     if test['status'] == 'exists':
         return None
     return {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}.get(
@@ -283,12 +274,12 @@ def follow(suite, command, report, folder=None):
         finally:
             ended.set()
             end(process, signal.SIGTERM)
-        if code < 0 or (code and not report.counts.failed):
+        if code < 0 or (code and not report.counts['failed']):
             errors.seek(0)
             OUT.print(errors.read()[-20000:], markup=False)
             OUT.print(f'FAILED  the suite {suite} ended with code {code}',
                       style='red')
-            report.counts.failed += 1
+            report.counts['failed'] += 1
 
 
 def end_if_silent(process, report, silence, ended):
@@ -351,7 +342,7 @@ def main(arguments):
     OUT.print(f'all suites took {time.monotonic() - began:.0f} s')
     # Plain, for whoever reads the last line.
     print(total, flush=True)
-    return 1 if total.failed or not total.passed else 0
+    return 1 if total['failed'] or not total['passed'] else 0
 
 
 if __name__ == '__main__':
