@@ -10,8 +10,8 @@ and has its Nova restarted in the other mode in between. What has a result is
 not run again until a file of the package changes, so that a run which was
 interrupted goes on where it was. A test that failed with the package or
 without is run again alone in both ways. The exit code is not 0 if a test ends
-with the package as it does not without. --write-docs writes the table into
-the documentation.
+with the package as it does not without. --write-docs writes the sums into
+the documentation, and the table into .state/tables.
 """
 
 import functools
@@ -125,8 +125,9 @@ def main():
     table_rows = comparison.rows(grouped(tests), results, results.different)
     comparison.show(HEADER, table_rows, tests, results, results.different)
     if options.write_docs:
-        tables.write(
-            OUT, DOCS, 'tools/compare_tempest.py', HEADER, table_rows)
+        tables.keep(OUT, 'tempest', HEADER, table_rows)
+        tables.write(OUT, DOCS, 'tools/compare_tempest.py',
+                     comparison.SHORT_HEADER, comparison.short(table_rows))
     different = table_rows[-1][-1]
     print(f'{different} tests end with the package as they do not without',
           flush=True)

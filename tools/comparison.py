@@ -18,6 +18,7 @@ import tables
 OUT = run_tests.OUT
 STOCK, ENABLED = MODES = ('stock', 'enabled')
 ENDS = ('passed', 'failed', 'skipped')
+SHORT_HEADER = ('tests that', 'without the package', 'with it')
 
 
 class Log(run_tests.Report):
@@ -136,6 +137,13 @@ def rows(groups, results, judge):
                                  for end in ENDS), len(judge(tests))))
     sums = [sum(column) for column in list(zip(*result))[1:]]
     return [*result, ('all', *sums)]
+
+
+def short(table_rows):
+    """Return the rows that tell of all groups together, by outcome."""
+    *_, (_, _, *counts, different) = table_rows
+    return [*zip(ENDS, counts[:len(ENDS)], counts[len(ENDS):]),
+            ('ended otherwise', '', different)]
 
 
 def show(table_header, table_rows, tests, results, judge):

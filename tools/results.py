@@ -3,6 +3,7 @@
 """Results of long runs, kept so that one can go on where it was stopped."""
 
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -10,9 +11,14 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
+
+from rich import console
+from rich import progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STATE = ROOT / '.state' / 'results'
+OUT = console.Console(soft_wrap=True)
 
 
 def parser(description, series, cases):
@@ -35,6 +41,14 @@ def parser(description, series, cases):
                       help=f'{cases} whose names match')
     made.add_argument('--jobs', type=int, default=os.cpu_count())
     return made
+
+
+def begin(made, name, sources):
+    """Return the options of a run, with its folder and its end."""
+    options = made.parse_args()
+    options.until = time.time() + 60 * options.minutes
+    options.folder = folder(name, sources, options.resume)
+    return options
 
 
 def stamp(sources):
@@ -83,6 +97,16 @@ def run(test, suite, log, options, only, is_wrong):
     # One that is killed says nothing.
     return done.stderr[-3000:] or (
         f'{test} {only} ended with {done.returncode}')
+
+
+def run_all(what, jobs, at_once):
+    """Run functions side by side; return what those say that crashed."""
+    with progress.Progress(console=OUT) as bar, \
+            concurrent.futures.ThreadPoolExecutor(at_once) as executor:
+        running = [executor.submit(job) for job in jobs]
+        return [future.result() for future in bar.track(
+            concurrent.futures.as_completed(running), total=len(running),
+            description=what) if future.result()]
 
 
 def lines(log):

@@ -15,23 +15,17 @@ has all of them.
 """
 
 import collections
-import concurrent.futures
+import functools
 import math
 import os
-import pathlib
 import sys
-import time
 import unittest
-
-from rich import console
-from rich import progress
 
 import results
 import tables
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = results.ROOT
 DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
-OUT = console.Console(soft_wrap=True)
 KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
          'test_doubles': 'two errors', 'test_errors': 'error',
          'test_kill': 'SIGKILL', 'test_stalls': 'stall',
@@ -58,34 +52,6 @@ def _ids(suite):
             yield from _ids(test)
         else:
             yield test.id()
-
-
-def run_all(tests, folder, options):
-    """Run the series side by side and return the outputs of crashes."""
-    logs = {test: folder / f'{test}.log' for test in tests}
-    columns = ('{task.description}', progress.BarColumn(),
-               progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
-    with progress.Progress(*columns, console=OUT) as bar, \
-            concurrent.futures.ThreadPoolExecutor(options.jobs) as executor:
-        tasks = {test: bar.add_task(test.removeprefix('tests.faults.'),
-                                    total=None) for test in tests}
-        futures = [executor.submit(
-            results.run, test, 'FAULTS', log, options, options.only,
-            lambda line: line.get('problem')) for test, log in logs.items()]
-        running = True
-        while running:
-            running = not all(future.done() for future in futures)
-            for test, log in logs.items():
-                _show(bar, tasks[test], results.lines(log))
-            time.sleep(0.5)
-    return [future.result() for future in futures if future.result()]
-
-
-def _show(bar, task, found):
-    planned = _planned(found)
-    if planned:
-        bar.update(task, total=planned['total'],
-                   completed=sum('boundary' in line for line in found))
 
 
 def _planned(found):
@@ -124,31 +90,25 @@ def _row(key, group, planned):
         sum(line['lost'] for line in group), max(0, planned - len(group)))
 
 
-def show(found, table_rows):
-    """Print what went wrong and the table."""
-    for line in found:
-        if line.get('problem'):
-            OUT.print(f'{"LOST" if line["lost"] else "WRONG"}  '
-                      f'{line["fault"]}: {line["problem"]}', markup=False)
-    tables.show(OUT, HEADER, table_rows)
-
-
 def main():
     """Run the series, print the table and return the exit code."""
     parser = results.parser(__doc__, 'series', 'faults')
     parser.add_argument('tests', nargs='*')
-    options = parser.parse_args()
-    options.until = time.time() + 60 * options.minutes
-    folder = results.folder('faults', SOURCES, options.resume)
-    crashes = run_all(series(options.tests), folder, options)
-    logs = [results.lines(log) for log in sorted(folder.glob('*.log'))]
+    options = results.begin(parser, 'faults', SOURCES)
+    crashes = results.run_all('series', [functools.partial(
+        results.run, test, 'FAULTS', options.folder / f'{test}.log', options,
+        options.only, lambda line: line.get('problem'))
+        for test in series(options.tests)], options.jobs)
+    logs = [results.lines(log)
+            for log in sorted(options.folder.glob('*.log'))]
     found = [line for log in logs for line in log]
     table_rows = rows(logs)
-    show(found, table_rows)
-    for output in crashes:
-        OUT.print(output, markup=False)
+    wrong = [f'{"LOST" if line["lost"] else "WRONG"}  {line["fault"]}: '
+             f'{line["problem"]}' for line in found if line.get('problem')]
+    tables.report(results.OUT, wrong, HEADER, table_rows, crashes)
     if options.write_docs:
-        tables.write(OUT, DOCS, 'tools/run_faults.py', HEADER, table_rows)
+        tables.write(
+            results.OUT, DOCS, 'tools/run_faults.py', HEADER, table_rows)
     return _verdict(crashes, found, table_rows[-1][-1], options)
 
 

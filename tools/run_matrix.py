@@ -17,9 +17,9 @@ days, can share them.
 """
 
 import argparse
-import concurrent.futures
 import csv
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -30,19 +30,17 @@ import sys
 import threading
 import time
 
-from rich import console
-from rich import progress
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 
+import results  # noqa: E402
 import tables  # noqa: E402
 
 from tests import releases  # noqa: E402
 
 STATE = ROOT / '.state/matrix'
 DOCS = ROOT / 'doc/source/admin/compatibility.csv'
-OUT = console.Console(soft_wrap=True)
+OUT = results.OUT
 
 DEBIAN = '26-debian'
 # It has all that any test needs: one that is skipped has lost its reason.
@@ -272,17 +270,8 @@ def run_all(rows, suites, at_once):
     """
     due = {row: [suite for suite in suites or suites_of(row)
                  if not is_green(row, suite)] for row in rows}
-    columns = ('{task.description}', progress.BarColumn(),
-               progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
-    with progress.Progress(*columns, console=OUT) as bar, \
-            concurrent.futures.ThreadPoolExecutor(at_once) as executor:
-        task = bar.add_task('rows', total=len(rows))
-        running = [executor.submit(run, row, due[row])
-                   for row in rows if due[row]]
-        bar.advance(task, len(rows) - len(running))
-        for future in concurrent.futures.as_completed(running):
-            future.result()
-            bar.advance(task)
+    results.run_all('rows', [functools.partial(run, row, due[row])
+                             for row in rows if due[row]], at_once)
 
 
 def main():

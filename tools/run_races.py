@@ -8,7 +8,7 @@ Usage: run_races.py [--resume] [--minutes N] [--write-docs] [--sample N]
 Each pair of operations has a process of its own, as many at a time as there
 are processors. The exit code is not 0 if a schedule ended like no order of
 the two, or if one of a pair was not run though all were to be. --write-docs
-writes the table into the documentation.
+writes the sums into the documentation, and the table into .state/tables.
 
 What ran is kept as long as the code stays the same: with --minutes the runs
 stop, and --resume goes on with those that are left, of any pair. The table
@@ -16,29 +16,25 @@ has all of them.
 """
 
 import collections
-import concurrent.futures
+import functools
 import math
 import os
-import pathlib
 import re
 import sys
 import time
 
-from rich import console
-from rich import progress
-
 import results
 import tables
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = results.ROOT
 DOCS = ROOT / 'doc/source/contributor/races-table.rst'
-OUT = console.Console(soft_wrap=True)
 SOURCES = ('cell0_rebuild', 'tests/faults', 'tests/races')
 SUITE = 'tests.races.test_schedules'
 APART = ('equal', 'refused', 'told late', 'different')
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
           'like an order', 'refused', 'as Nova', 'told late',
           'waited for a lock', 'like no order')
+SHORT_HEADER = ('', 'schedules', 'in pairs')
 
 
 def pairs():
@@ -76,20 +72,6 @@ def was_run(pair, folder):
         'verdict' in line for line in found)
 
 
-def run_all(chosen, folder, options):
-    """Run the pairs side by side and return the outputs of crashes."""
-    crashes = []
-    with progress.Progress(console=OUT) as bar, \
-            concurrent.futures.ThreadPoolExecutor(options.jobs) as executor:
-        task = bar.add_task('pairs', total=len(chosen))
-        for future in concurrent.futures.as_completed([
-                executor.submit(run, *pair, log_of(pair, folder), options)
-                for pair in chosen]):
-            bar.advance(task)
-            crashes += filter(None, [future.result()])
-    return crashes
-
-
 def rows(found):
     """Return the rows of the table."""
     groups = collections.defaultdict(list)
@@ -113,32 +95,34 @@ def rows(found):
     return [*result, ('', 'all', *sums)]
 
 
-def show(found, table_rows):
-    """Print what ended like no order, and the table."""
-    for line in found:
-        if line.get('verdict') == 'different':
-            OUT.print(f'{line["pair"]} {line["schedule"]} {line["at"]}: '
-                      f'{line["ended"]}', markup=False)
-    tables.show(OUT, HEADER, table_rows)
+def short(table_rows):
+    """Return the rows of the documentation: each column, of all pairs."""
+    *of_pairs, total = table_rows
+    return [(name, total[column], sum(row[column] > 0 for row in of_pairs))
+            for column, name in enumerate(('all', *HEADER[3:]), 2)]
 
 
 def main():
     """Run the pairs, print the table and return the exit code."""
-    parser = results.parser(__doc__, 'pair', 'pairs')
-    options = parser.parse_args()
+    options = results.begin(
+        results.parser(__doc__, 'pair', 'pairs'), 'races', SOURCES)
+    folder = options.folder
     chosen = [(case, pair) for case, pair in pairs()
               if re.search(options.only, f'{case} {pair}')]
-    options.until = time.time() + 60 * options.minutes
-    folder = results.folder('races', SOURCES, options.resume)
-    crashes = run_all(chosen, folder, options)
+    crashes = results.run_all('pairs', [
+        functools.partial(run, *pair, log_of(pair, folder), options)
+        for pair in chosen], options.jobs)
     found = [line for log in sorted(folder.glob('*.log'))
              for line in results.lines(log)]
     table_rows = rows(found)
-    show(found, table_rows)
-    for output in crashes:
-        OUT.print(output, markup=False)
+    wrong = [f'{line["pair"]} {line["schedule"]} {line["at"]}: '
+             f'{line["ended"]}' for line in found
+             if line.get('verdict') == 'different']
+    tables.report(results.OUT, wrong, HEADER, table_rows, crashes)
     if options.write_docs:
-        tables.write(OUT, DOCS, 'tools/run_races.py', HEADER, table_rows)
+        tables.keep(results.OUT, 'races', HEADER, table_rows)
+        tables.write(results.OUT, DOCS, 'tools/run_races.py', SHORT_HEADER,
+                     short(table_rows))
     return verdict(crashes, table_rows[-1][-1], [] if is_part(options) else [
         pair for pair in chosen if not was_run(pair, folder)])
 

@@ -17,11 +17,12 @@ options of "stestr run", like "--failing" or "--serial", stestr shows its own
 display.
 """
 
+import collections
 import contextlib
-import dataclasses
 import itertools
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -46,11 +47,27 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
            '{task.fields[counts]}')
 
-# What "make test" leaves to "make test-all": of a test with data of ddt all
-# but the first, and what takes long for what it says.
+# What "make test" leaves to "make test-all", and why. Of a test with data of
+# ddt, that is all but the first, too.
 FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
-LONG = (r'\.test_(?:nova_tests|comparison\w*|resources|broken_hosts|fuzz|'
-        r'stalled_burials|crashes|lost_updates|stress|soak)\.')
+LONG = {
+    'functional.api.test_fuzz': 'a hundred requests for each microversion',
+    'functional.moves.test_resources':
+        'conductors that stall; make test stalls some in its faults',
+    'functional.moves.test_stalled_burials': 'the same, at a burial',
+    'functional.requests.test_comparison':
+        'each builds two servers, of which it compares all',
+    'functional.requests.test_comparison_devices': 'the same',
+    'functional.requests.test_comparison_scheduling': 'the same',
+    'functional.wait.test_broken_hosts':
+        'many builds that fail; what decides has unit tests',
+    'integration.test_crashes': 'processes that die and are started again',
+    'integration.test_lost_updates': 'transactions that wait for each other',
+    'integration.test_soak': 'services that die while servers wait',
+    'integration.test_stress': 'clients that ask for half a minute',
+    'unit.test_nova_tests': "hundreds of Nova's tests",
+}
+_SHORT = rf'^(?!tests\.(?:{"|".join(map(re.escape, LONG))})\.)'
 
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
@@ -63,12 +80,11 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                     r'networks)\.',
                     {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
-           'few-unit': ('unit', rf'^(?!.*{LONG})', {}),
-           'few-functional': ('functional', rf'^(?!.*{FURTHER})(?!.*{LONG})',
-                              {}),
+           'few-unit': ('unit', _SHORT, {}),
+           'few-functional': ('functional', rf'{_SHORT}(?!.*{FURTHER})', {}),
            'few-faults': ('faults', r'faults\.test_(?!kill)',
                           {'CELL0_REBUILD_FAULTS_SAMPLE': '3'}),
-           'few-integration': ('integration', rf'^(?!.*{LONG})', {}),
+           'few-integration': ('integration', _SHORT, {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', r'faults\.test_(?!kill)', {}),
            'few-races': ('races',
@@ -94,21 +110,12 @@ SEEDS = {
 }
 
 
-@dataclasses.dataclass
-class Counts:
-    """How the tests of a suite ended."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    def __add__(self, other):
-        return Counts(self.passed + other.passed, self.failed + other.failed,
-                      self.skipped + other.skipped)
+class Counts(collections.Counter):
+    """How many tests have ended how."""
 
     def __str__(self):
-        return (f'{self.passed} passed, {self.failed} failed, '
-                f'{self.skipped} skipped')
+        return ', '.join(f'{self[how]} {how}'
+                         for how in ('passed', 'failed', 'skipped'))
 
 
 class Report:
@@ -125,7 +132,7 @@ class Report:
         if outcome is None:
             return
         self.heard = time.monotonic()
-        setattr(self.counts, outcome, getattr(self.counts, outcome) + 1)
+        self.counts[outcome] += 1
         self.tell(test, outcome)
         self._bar.update(self._task, advance=1, counts=str(self.counts))
 
@@ -141,7 +148,7 @@ class Report:
 
 
 def outcome_of(test):
-    """Return how a test ended, as a field of Counts; None if it did not."""
+    """Return how a test ended, as Counts has it; None if it did not."""
     if test['status'] == 'exists':
         return None
     return {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}.get(
@@ -267,12 +274,12 @@ def follow(suite, command, report, folder=None):
         finally:
             ended.set()
             end(process, signal.SIGTERM)
-        if code < 0 or (code and not report.counts.failed):
+        if code < 0 or (code and not report.counts['failed']):
             errors.seek(0)
             OUT.print(errors.read()[-20000:], markup=False)
             OUT.print(f'FAILED  the suite {suite} ended with code {code}',
                       style='red')
-            report.counts.failed += 1
+            report.counts['failed'] += 1
 
 
 def end_if_silent(process, report, silence, ended):
@@ -335,7 +342,7 @@ def main(arguments):
     OUT.print(f'all suites took {time.monotonic() - began:.0f} s')
     # Plain, for whoever reads the last line.
     print(total, flush=True)
-    return 1 if total.failed or not total.passed else 0
+    return 1 if total['failed'] or not total['passed'] else 0
 
 
 if __name__ == '__main__':

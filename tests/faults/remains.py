@@ -5,7 +5,7 @@
 from tests.functional import databases
 
 # What Nova itself leaves of a server that is deleted after its conductor has
-# died with them; see tests/functional/moves/test_overtaken.py.
+# died with them; see tests/upstream/test_overtaken.py.
 ACCELERATORS = 'accelerators'
 
 

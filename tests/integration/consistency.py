@@ -77,7 +77,7 @@ class Check:
 
         Nova itself then loses the allocation or the attachment, or leaves
         the server in REBUILD, which no check can tell from a fault of the
-        package: see :mod:`tests.functional.moves.test_overtaken`.
+        package: see :mod:`tests.upstream.test_overtaken`.
         """
         return server.reset and any(
             text in message for text in _OVERTAKEN
@@ -87,7 +87,7 @@ class Check:
         """Tell whether a host deleted a server while it rebuilt it.
 
         Nova itself, which has launched it before, may then attach its volume
-        again: see :mod:`tests.functional.moves.test_overtaken`.
+        again: see :mod:`tests.upstream.test_overtaken`.
         """
         events = [
             event for action in self._of(

@@ -141,7 +141,7 @@ class Crowd:
         """Tell whether a launched server's rebuild has met another request.
 
         Nova answers it with 500 if that is a rebuild or a delete, which is
-        shown by :mod:`tests.functional.moves.test_overtaken`.
+        shown by :mod:`tests.upstream.test_overtaken`.
         """
         if not any(conflict in text for conflict in _CONFLICTS):
             return False
@@ -245,7 +245,7 @@ def _is_scheduled(answer):
     """Tell whether a server has no host yet, by how it was shown.
 
     Nova forgets what it is given in its create then, which is shown by
-    :mod:`tests.functional.moves.test_overtaken`.
+    :mod:`tests.upstream.test_overtaken`.
     """
     return answer.json()['server']['OS-EXT-STS:task_state'] == 'scheduling'
 

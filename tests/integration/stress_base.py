@@ -13,6 +13,20 @@ SECONDS = int(os.environ.get('CELL0_REBUILD_STRESS', '30'))
 SEED = os.environ.get('CELL0_REBUILD_STRESS_SEED', '1')
 
 
+def shared_cloud(*changes):
+    """Return a cloud with two conductors and two hosts.
+
+    To be called from ``setUpModule`` of its tests.
+
+    :param changes: of the options of the hosts.
+    """
+    cloud = base.shared_cloud()
+    cloud.conductors(enabled=['one', 'two'])
+    for host in ('host', 'other'):
+        cloud.add_host(host, *changes)
+    return cloud
+
+
 class StressTestCase(base.CloudTestCase):
 
     def assert_right(self, crowd):

@@ -10,7 +10,6 @@ import os
 import random
 import re
 
-from tests.integration import base
 from tests.integration import cloud
 from tests.integration import processes
 from tests.integration import stress
@@ -43,10 +42,7 @@ CLOUD = None
 
 def setUpModule():
     global CLOUD
-    CLOUD = base.shared_cloud()
-    CLOUD.conductors(enabled=['one', 'two'])
-    for host in ('host', 'other'):
-        CLOUD.add_host(host, _SMALL)
+    CLOUD = stress_base.shared_cloud(_SMALL)
 
 
 class SoakTest(stress_base.StressTestCase):

@@ -8,7 +8,6 @@ requests meet is up to the processes.
 
 import random
 
-from tests.integration import base
 from tests.integration import clients
 from tests.integration import stress
 from tests.integration import stress_base
@@ -21,10 +20,7 @@ CLOUD = None
 
 def setUpModule():
     global CLOUD
-    CLOUD = base.shared_cloud()
-    CLOUD.conductors(enabled=['one', 'two'])
-    for host in ('host', 'other'):
-        CLOUD.add_host(host)
+    CLOUD = stress_base.shared_cloud()
 
 
 class StressTest(stress_base.StressTestCase):

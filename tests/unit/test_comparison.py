@@ -82,6 +82,13 @@ class ComparisonTest(testtools.TestCase):
                           ('stock', ['ill'], True),
                           ('enabled', ['ill'], True)], ran)
 
+    def test_the_short_table_sums_up_all_groups(self):
+        rows = [('some', 3, 2, 0, 1, 1, 1, 1, 1),
+                ('all', 9, 7, 0, 2, 6, 1, 2, 1)]
+        self.assertEqual(
+            [('passed', 7, 6), ('failed', 0, 1), ('skipped', 2, 2),
+             ('ended otherwise', '', 1)], self.comparison.short(rows))
+
     def test_what_happens_to_a_class_happens_to_its_tests(self):
         tempest = importlib.import_module('compare_tempest')
         tests = ['a.One.it[id-1]', 'a.OneMore.it[id-2]']

@@ -93,3 +93,13 @@ class InstallationTest(testtools.TestCase):
         self.assertIn('README.rst', found)
         self.assertEqual({}, {
             name: lines for name, lines in found.items() if lines})
+
+
+class TablesTest(testtools.TestCase):
+
+    def test_what_a_run_has_written_is_for_a_reader(self):
+        pages = [text for path in (messages.ROOT / 'doc/source').rglob('*.rst')
+                 if (text := path.read_text()).startswith('.. Written by')]
+        self.assertTrue(pages)
+        for text in pages:
+            self.assertLess(text.count('\n   * - '), 30, text.splitlines()[0])

@@ -55,12 +55,21 @@ class PartTest(testtools.TestCase):
                              run_tests.FURTHER)
 
     def test_what_takes_long_is_there(self):
-        modules = [f'.{path.stem}.' for path in
-                   (run_tests.ROOT / 'tests').rglob('test_*.py')]
-        [names] = re.findall(r'\((?:\?:)?(.*)\)', run_tests.LONG)
-        for name in names.split('|'):
-            self.assertTrue(any(
-                re.search(rf'\.test_{name}\.', one) for one in modules), name)
+        for name, reason in run_tests.LONG.items():
+            path = run_tests.ROOT / 'tests' / name.replace('.', '/')
+            self.assertTrue(path.with_suffix('.py').exists(), name)
+            self.assertTrue(reason, name)
+
+    def test_what_takes_long_is_left_out_and_nothing_else_is(self):
+        for name, is_there in {
+                'functional.requests.test_comparison': False,
+                'functional.requests.test_comparison_table': True,
+                'unit.wait.test_broken_hosts': True,
+                'functional.wait.test_broken_hosts': False}.items():
+            suite = name.partition('.')[0]
+            self.assertEqual(is_there, bool(re.search(
+                run_tests.chosen(f'few-{suite}'),
+                f'tests.{name}.ATest.test_it')), name)
 
 
 class ProjectCase(testtools.TestCase):

@@ -3,8 +3,9 @@
 """Nova's own functional tests, with the package enabled or as they are.
 
 They are run by tools/run_nova_tests.py. ``CELL0_REBUILD_NOVA_TESTS`` says
-how: ``enabled`` or ``stock``. To load all takes seconds; those of the modules
-named in ``CELL0_REBUILD_NOVA_MODULES`` are loaded if there are some.
+how: ``enabled`` or ``stock``; that is so for the other modules of this folder,
+too. To load all takes seconds; if ``CELL0_REBUILD_NOVA_MODULES`` is set, only
+those of the modules that it names are loaded.
 """
 
 import os
@@ -34,10 +35,11 @@ def load_tests(loader, tests, pattern):
     run_nova_tests.prepare(
         os.environ['CELL0_REBUILD_NOVA_TESTS'] == 'enabled', options)
     modules = os.environ.get('CELL0_REBUILD_NOVA_MODULES')
-    if modules:
+    if modules is not None:
         found = loader.loadTestsFromNames(modules.split())
     else:
-        found = loader.discover(
+        # The loader would look for the rest of this folder there, too.
+        found = type(loader)().discover(
             str(FOLDER), top_level_dir=str(FOLDER.parents[2]))
     # Otherwise they get the names that they are run by only when they are run.
     return loader.suiteClass(testscenarios.generate_scenarios(found))

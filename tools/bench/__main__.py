@@ -13,6 +13,7 @@ tables into the documentation, and a plot of "running".
 """
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -32,32 +33,15 @@ STATE = ROOT / '.state/bench'
 OUT = console.Console(soft_wrap=True)
 
 
-def _embedded(function):
+def _of(module, function='measure', *arguments):
+    """Return what measures a part, with some of the options.
+
+    A part is imported in its own process: some decide at import how Nova runs.
+    """
     def measure(options):
-        import embedded
-        return getattr(embedded, function)()
+        return getattr(importlib.import_module(module), function)(
+            *(getattr(options, name) for name in arguments))
     return measure
-
-
-def _times(options):
-    import pairs
-    return pairs.measure(options.rounds)
-
-
-def _running(options):
-    import pairs
-    import running
-    return pairs.measure(options.rounds, running.Cloud)
-
-
-def _scale(options):
-    import scale
-    return scale.measure(options.rounds)
-
-
-def _waiting(options):
-    import waiting
-    return waiting.measure()
 
 
 def _bulk(options):
@@ -70,24 +54,17 @@ def _bulk(options):
     return {number: known[number] for number in sorted(known, key=int)}
 
 
-def _returning(options):
-    import returning
-    return returning.measure(options.servers, 2)
-
-
-def _startup(options):
-    import startup
-    return startup.measure(options.rounds)
-
-
 PARTS = {
-    'counts': _embedded('count'), 'blobs': _embedded('measure_blobs'),
-    'cells': _embedded('count_cells'), 'startup': _startup, 'times': _times,
-    'scale': _scale, 'waiting': _waiting, 'bulk': _bulk,
-    'returning': _returning,
+    'counts': _of('embedded', 'count'),
+    'blobs': _of('embedded', 'measure_blobs'),
+    'cells': _of('embedded', 'count_cells'),
+    'startup': _of('startup', 'measure', 'rounds'),
+    'times': _of('pairs', 'measure', 'rounds'),
+    'scale': _of('scale', 'measure', 'rounds'), 'waiting': _of('waiting'),
+    'bulk': _bulk, 'returning': _of('returning', 'measure', 'servers'),
 }
 # Not without being asked for: it is another's cloud.
-SPECIAL = {'running': _running}
+SPECIAL = {'running': _of('running', 'measure', 'rounds')}
 
 
 def run(part, options):
@@ -126,19 +103,11 @@ def main():
         [part] = options.parts
         options.into.write_text(json.dumps(_measure(part, options)))
         return
-    results = {}
     for part in options.parts or PARTS:
-        results[part] = run(part, options)
-        for table in tabling.OF[part]:
-            header, *rows = table(results[part]['found'])
-            OUT.print(f'\n{table.__doc__}', style='bold')
-            tables.show(OUT, header, rows)
-            if options.write_docs:
-                DOCS.mkdir(exist_ok=True)
-                (DOCS / f'{table.__name__}-table.rst').write_text(
-                    tables.text('tools/bench', header, rows))
-    if options.write_docs and 'running' in results:
-        _plot('running')
+        tables.tell(OUT, run(part, options)['found'], tabling.OF[part],
+                    DOCS if options.write_docs else None, 'tools/bench')
+        if options.write_docs and part == 'running':
+            tables.plot(part, STATE / f'{part}.json', DOCS / f'{part}.svg')
 
 
 def _measure(part, options):
@@ -147,17 +116,6 @@ def _measure(part, options):
     found = {**PARTS, **SPECIAL}[part](options)
     busy.append(os.getloadavg()[0])
     return {'processors': os.cpu_count(), 'load': busy, 'found': found}
-
-
-def _plot(part):
-    # It is in no environment that a test needs.
-    subprocess.run(
-        [str(pathlib.Path(sys.executable).parent / 'uv'), 'run', '--quiet',
-         '--no-project', '--with-requirements',
-         str(ROOT / 'bench-requirements.txt'), 'python',
-         str(ROOT / 'tools/bench/plots.py'), str(STATE / f'{part}.json'),
-         str(DOCS / f'{part}.svg')],
-        check=True)
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ OPTIONS = {'per_minute': '100000'}
 AT_ONCE = (4, 32)
 
 
-def measure(servers, parts):
+def measure(servers, parts=2):
     """Return what was measured, by how many may be on their way at once.
 
     :param servers: of each kind.

@@ -34,7 +34,8 @@ def main(arguments):
         return 0 if options.do is _down else 1
     try:
         with displays.Display() as display:
-            return options.do(options, plan, display)
+            options.do(options, plan, display)
+            return 0
     except (processes.ProcessError, schema.CommandFailed,
             clouds.NoSuchService, exceptions.SDKException) as error:
         displays.OUT.print(str(error), style='red', markup=False)
@@ -93,7 +94,6 @@ def _up(options, plan, display):
     _check_packages(plan)
     clouds.Cloud(plan, display).up()
     _say_how_to_use(plan, contents.write_access(plan))
-    return 0
 
 
 def _check_packages(plan):
@@ -125,7 +125,6 @@ def _down(options, plan, display):
     clouds.Cloud(plan, display).down()
     if options.wipe:
         shutil.rmtree(plan.folder)
-    return 0
 
 
 def _status(options, plan, display):
@@ -137,7 +136,6 @@ def _status(options, plan, display):
             f'{daemon.name:<24} {"running" if daemon.running else "ENDED":<8}'
             f' {daemon.recorded["pid"]:>7} {resident / 2**20:6.0f} MiB')
     displays.OUT.print(f'{total / 2**30:.2f} GiB resident')
-    return 0
 
 
 def _resident(pid):
@@ -149,27 +147,23 @@ def _resident(pid):
 
 def _add(options, plan, display):
     clouds.Cloud(plan, display).add_computes(options.name, options.cell)
-    return 0
 
 
 def _remove(options, plan, display):
     clouds.Cloud(plan, display).remove_compute(options.name)
-    return 0
 
 
 def _stop(options, plan, display):
     clouds.Cloud(plan, display).service(options.name).daemon.stop()
-    return 0
 
 
 def _start(options, plan, display):
     clouds.Cloud(plan, display).start(options.name)
-    return 0
 
 
 def _restart(options, plan, display):
     _stop(options, plan, display)
-    return _start(options, plan, display)
+    _start(options, plan, display)
 
 
 if __name__ == '__main__':

@@ -34,11 +34,8 @@ def started(pid):
 
 
 def _session(pid):
-    try:
-        stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(stat.rpartition(')')[2].split()[3])
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(pid)
 
 
 class Daemon:

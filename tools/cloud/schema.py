@@ -42,15 +42,23 @@ def fill(plan, display):
 
     settings.write(_manage_file(plan), nova.manage(plan))
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        all_of((f'database of {name}', job) for name, job in (
-            ("Nova's cells", _nova_cells), ('Neutron', _neutron),
-            ('Keystone', _keystone), ("Nova's API", _nova_api),
-            ('Cinder', _cinder), ('Glance', _glance),
-            ('Placement', _placement)))
+        all_of((f'database of {name}', *job) for name, job in {
+            "Nova's cells": (_nova_cells,),
+            'Neutron': (_sync, 'neutron', 'neutron-db-manage', 'upgrade',
+                        'heads'),
+            'Keystone': (_keystone,),
+            "Nova's API": (_nova_manage, 'api_db', 'sync'),
+            'Cinder': (_sync, 'cinder', 'cinder-manage', 'db', 'sync'),
+            'Glance': (_sync, 'glance', 'glance-manage', 'db_sync'),
+            'Placement': (_sync, 'placement', 'placement-manage', 'db',
+                          'sync')}.items())
         known = _nova_manage(plan, 'cell_v2', 'list_cells').decode()
-        all_of([('map cell0', _map_cell0), *(
-            (f'map {cell}', _map_cell, cell) for cell in plans.CELLS
-            if f' {cell} ' not in known)])
+        all_of([('map cell0', _nova_manage, 'cell_v2', 'map_cell0',
+                 '--database_connection', plan.database('nova_cell0')), *(
+            (f'map {cell}', _nova_manage, 'cell_v2', 'create_cell', '--name',
+             cell, '--database_connection', plan.database(f'nova_{cell}'),
+             '--transport-url', plan.broker(cell))
+            for cell in plans.CELLS if f' {cell} ' not in known)])
 
 
 def discover_hosts(plan):
@@ -99,41 +107,10 @@ def _keystone(plan):
            '--bootstrap-admin-url', f'{url}/v3')
 
 
-def _glance(plan):
-    _sync(plan, 'glance', 'glance-manage', 'db_sync')
-
-
-def _placement(plan):
-    _sync(plan, 'placement', 'placement-manage', 'db', 'sync')
-
-
-def _neutron(plan):
-    _sync(plan, 'neutron', 'neutron-db-manage', 'upgrade', 'heads')
-
-
-def _cinder(plan):
-    _sync(plan, 'cinder', 'cinder-manage', 'db', 'sync')
-
-
-def _nova_api(plan):
-    _nova_manage(plan, 'api_db', 'sync')
-
-
 def _nova_cells(plan):
     _nova_manage(plan, 'db', 'sync', '--local_cell')
     for target in ('nova_cell0', 'nova_cell2'):
         _copy(plan, 'nova_cell1', target)
-
-
-def _map_cell0(plan):
-    _nova_manage(plan, 'cell_v2', 'map_cell0', '--database_connection',
-                 plan.database('nova_cell0'))
-
-
-def _map_cell(plan, cell):
-    _nova_manage(plan, 'cell_v2', 'create_cell', '--name', cell,
-                 '--database_connection', plan.database(f'nova_{cell}'),
-                 '--transport-url', plan.broker(cell))
 
 
 def _sync(plan, name, command, *arguments):

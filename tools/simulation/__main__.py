@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import pathlib
-import subprocess
-import sys
 
 from rich import console
 
@@ -45,25 +42,11 @@ def main() -> None:
         path = STATE / f'{part}.json'
         if not options.show:
             path.write_text(json.dumps(parts.PARTS[part](OUT.print)))
-        for table in tabling.OF[part]:
-            header, *rows = table(json.loads(path.read_text()))
-            OUT.print(f'\n{table.__doc__}', style='bold')
-            tables.show(OUT, header, rows)
-            if options.write_docs:
-                tables.write(OUT, DOCS / f'{table.__name__}-table.rst',
-                             'tools/simulation', header, rows)
+        tables.tell(
+            OUT, json.loads(path.read_text()), tabling.OF[part],
+            DOCS if options.write_docs else None, 'tools/simulation')
         if options.write_docs and part == 'policies':
-            _plot(path, DOCS / 'waits.svg')
-
-
-def _plot(path: pathlib.Path, into: pathlib.Path) -> None:
-    # It is in no environment that a test needs.
-    subprocess.run(
-        [str(pathlib.Path(sys.executable).parent / 'uv'), 'run', '--quiet',
-         '--no-project', '--with-requirements',
-         str(tables.ROOT / 'bench-requirements.txt'), 'python',
-         str(pathlib.Path(__file__).parent / 'plots.py'), str(path),
-         str(into)], check=True)
+            tables.plot('waits', path, DOCS / 'waits.svg')
 
 
 if __name__ == '__main__':

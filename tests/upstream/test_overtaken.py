@@ -2,8 +2,7 @@
 
 """What Nova itself loses when something happens to what it works on.
 
-It is asked of Nova with the package off and on; both must give the same. What
-is shown here is left out by :mod:`tests.integration.stress`,
+What is shown here is left out by :mod:`tests.integration.stress`,
 :mod:`tests.integration.consistency` and :mod:`tests.faults.series`, which
 could not tell it from a fault of the package.
 """
@@ -20,7 +19,10 @@ _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
 
 
-class OvertakenTestCase(base.FunctionalTestCase):
+class OvertakenTest(base.FunctionalTestCase):
+
+    # The suite enables it around each test, or not.
+    enabled = False
 
     def setUp(self):
         super().setUp()
@@ -85,10 +87,6 @@ class OvertakenTestCase(base.FunctionalTestCase):
 
     def allocations(self, server):
         return self._get_allocations_by_server_uuid(server['id'])
-
-
-class StockMixin:
-    """What Nova does, from the microversions that it has."""
 
     def test_a_reset_in_a_rebuild_loses_the_allocation(self):
         server = self.create('ACTIVE')
@@ -158,12 +156,3 @@ class StockMixin:
         self.api.delete_server(server['id'])
         self._wait_until_deleted(server)
         self.assertEqual(1, len(self.cyborg.of(server['id'])))
-
-
-class WithoutPackageTest(StockMixin, OvertakenTestCase):
-
-    enabled = False
-
-
-class WithPackageTest(StockMixin, OvertakenTestCase):
-    pass

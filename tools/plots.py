@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plot mean waits in an outage: python plots.py RESULTS FILE."""
+"""Plot results: python plots.py PLOT RESULTS FILE."""
 
 import json
 import pathlib
@@ -19,15 +19,28 @@ matplotlib.rcParams.update({
 
 from matplotlib import pyplot  # noqa: E402
 
-_KINDS = {'by_project': 'projects', 'by_cores': 'cores of the server'}
+
+def running(results):
+    """Plot each way of getting a server on a cloud, until it is ACTIVE."""
+    found = results['found']
+    figure, axes = pyplot.subplots(figsize=(7, 3))
+    axes.boxplot([[sample['active'] for sample in samples]
+                  for samples in found.values()], vert=False)
+    axes.set_yticks(range(1, len(found) + 1), list(found))
+    axes.set_xlabel('seconds until ACTIVE')
+    axes.set_xlim(left=0)
+    figure.tight_layout()
+    return figure
 
 
-def main(path, into):
-    """Plot the wait by the sizes of projects and of servers."""
-    ways = json.loads(pathlib.Path(path).read_text())['outage']
+def waits(results):
+    """Plot mean waits in an outage by the sizes of projects and servers."""
+    ways = results['outage']
     figure, plots = pyplot.subplots(
         1, 2, figsize=(8, 3), sharey=True, layout='constrained')
-    for (kind, label), axes in zip(_KINDS.items(), plots):
+    for (kind, label), axes in zip({
+            'by_project': 'projects', 'by_cores': 'cores of the server',
+            }.items(), plots):
         for number, (way, runs) in enumerate(ways.items()):
             places = [place + (number - 1.5) * 0.2
                       for place in range(len(runs[0][kind]))]
@@ -41,6 +54,13 @@ def main(path, into):
         axes.set_xlabel(label)
     plots[0].set_ylabel('mean wait, hours')
     plots[0].legend(fontsize='small')
+    return figure
+
+
+def main(plot, path, into):
+    """Write a plot of results."""
+    figure = {'running': running, 'waits': waits}[plot](
+        json.loads(pathlib.Path(path).read_text()))
     figure.savefig(into, metadata={'Date': None})
 
 
