@@ -22,6 +22,9 @@ from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import waiting_server as records
 
+if ty.TYPE_CHECKING:
+    from oslo_config import cfg
+
 _OTHERS_FIRST = reasons.Reason(
     reasons.Code.ORDER,
     'There is room. The server is tried when those that are being built are '
@@ -108,8 +111,8 @@ class Admission:
                 or self._backoff.reason(str(shape), now))
 
     def why_not(
-        self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
-        now: datetime.datetime,
+        self, shape: shape_cache.Shape, hosts: int,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
         others: collections.abc.Sequence[datetime.datetime] = (),
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
@@ -164,8 +167,8 @@ class Admission:
         return self.on_their_way.pop(uuid)
 
     def settled(
-        self, uuid: str, state: rebuild_state.State, section: ty.Any,
-        now: datetime.datetime,
+        self, uuid: str, state: rebuild_state.State,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> Sent:
         """Note what became of a server, and return it.
 
@@ -183,7 +186,7 @@ class Admission:
         return sent
 
     def _refused(
-        self, shape: shape_cache.Shape, section: ty.Any,
+        self, shape: shape_cache.Shape, section: cfg.ConfigOpts.GroupAttr,
         now: datetime.datetime,
     ) -> None:
         """Let a shape rest: others of it would be refused likewise.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import typing as ty
 
 from nova.compute import instance_actions
 from nova import context as nova_context
@@ -42,7 +41,8 @@ class Build:
 
 
 def since(
-    context: ty.Any, begin: datetime.datetime, dead: dead_cells.DeadCells
+    context: nova_context.RequestContext, begin: datetime.datetime,
+    dead: dead_cells.DeadCells,
 ) -> list[Build]:
     """Return all builds of servers that exist, the oldest first.
 
@@ -65,7 +65,9 @@ def since(
 
 
 @main_db_api.pick_context_manager_reader
-def _in_cell(context: ty.Any, begin: datetime.datetime) -> list[Build]:
+def _in_cell(
+    context: nova_context.RequestContext, begin: datetime.datetime
+) -> list[Build]:
     instance, action = models.Instance, models.InstanceAction
     event = models.InstanceActionEvent
     rows = context.session.query(

@@ -30,6 +30,9 @@ from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import wishes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 PAGE = 500
 
 # What Nova writes to an action one of whose events has failed.
@@ -37,9 +40,6 @@ _FAILED = 'Error'
 
 # In place of what a flavor says that cannot be read.
 _DAMAGED = 'damaged'
-
-_Row = ty.Any
-
 
 @dataclasses.dataclass(frozen=True)
 class Buried:
@@ -71,23 +71,24 @@ class Buried:
 
 
 def pages(
-    context: ty.Any, project_id: str | None = None
+    context: nova_context.RequestContext, project_id: str | None = None
 ) -> collections.abc.Iterator[list[Buried]]:
     """Yield all servers that are buried, oldest row first.
 
     :param context: an administrator's.
     :param project_id: of these servers only.
     """
-    home = cells.cell0(context)
-    cctxt = cells.targeted(context, home)
+    cell0 = cells.cell0(context)
+    cctxt = cells.targeted(context, cell0)
     last = 0
     while rows := _instances(cctxt, project_id, last):
         last = rows[-1].id
-        yield _page(context, cctxt, home.id, rows)
+        yield _page(context, cctxt, cell0.id, rows)
 
 
 def _page(
-    context: ty.Any, cctxt: ty.Any, cell0_id: int, rows: list[_Row]
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    cell0_id: int, rows: list[sa.engine.Row],
 ) -> list[Buried]:
     uuids = [row.uuid for row in rows]
     specs = _specs(context, cell0_id, uuids)
@@ -104,8 +105,8 @@ def _page(
 
 @main_db_api.pick_context_manager_reader
 def _instances(
-    context: ty.Any, project_id: str | None, last: int
-) -> list[_Row]:
+    context: nova_context.RequestContext, project_id: str | None, last: int
+) -> list[sa.engine.Row]:
     model, extra = models.Instance, models.InstanceExtra
     query = context.session.query(
         model.id, model.uuid, model.project_id, model.created_at,
@@ -123,7 +124,7 @@ def _instances(
 
 @main_db_api.pick_context_manager_reader
 def _metadata(
-    context: ty.Any, uuids: list[str]
+    context: nova_context.RequestContext, uuids: list[str]
 ) -> dict[str, dict[str, str]]:
     model = models.InstanceMetadata
     found: dict[str, dict[str, str]] = {}
@@ -137,7 +138,7 @@ def _metadata(
 
 @main_db_api.pick_context_manager_reader
 def _attempts(
-    context: ty.Any, uuids: list[str]
+    context: nova_context.RequestContext, uuids: list[str]
 ) -> dict[str, tuple[int, datetime.datetime]]:
     """Return how many rebuilds have failed, and when the last began.
 
@@ -155,7 +156,7 @@ def _attempts(
 
 @api_db_api.context_manager.reader
 def _specs(
-    context: ty.Any, cell0_id: int, uuids: list[str]
+    context: nova_context.RequestContext, cell0_id: int, uuids: list[str]
 ) -> dict[str, tuple[bool, ty.Any]]:
     """Return what is kept of the servers that are mapped to cell0."""
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
@@ -179,7 +180,7 @@ def _section(blob: str) -> ty.Any:
         return blob
 
 
-def _if_in(text: str, column: ty.Any) -> ty.Any:
+def _if_in(text: str, column: sa.sql.ColumnElement) -> sa.sql.ColumnElement:
     """Return a column that is NULL where it has not the text.
 
     Most rows have it not, and need not be sent.

@@ -17,6 +17,9 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import cells
 
+if ty.TYPE_CHECKING:
+    from nova import objects
+
 LOG = logging.getLogger(__name__)
 
 # Also a password that was changed, or a table that is not there.
@@ -43,7 +46,9 @@ class DeadCells:
         self._said: set[str] = set()
 
     @contextlib.contextmanager
-    def looking(self, cell: ty.Any) -> collections.abc.Iterator[None]:
+    def looking(
+        self, cell: objects.CellMapping
+    ) -> collections.abc.Iterator[None]:
         """Look into a cell inside.
 
         :param cell: its CellMapping.
@@ -61,7 +66,9 @@ class DeadCells:
         self._until.pop(uuid, None)
         self._said.discard(uuid)
 
-    def _say(self, uuid: str, cell: ty.Any, error: Exception) -> None:
+    def _say(
+        self, uuid: str, cell: objects.CellMapping, error: Exception
+    ) -> None:
         if uuid not in self._said:
             db_errors.without_values(error)
             LOG.warning('%s does not tell what has become of servers: %s',

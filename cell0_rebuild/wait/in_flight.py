@@ -20,6 +20,10 @@ from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import waiting_server as records
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
 LOG = logging.getLogger(__name__)
 
 # Who is on its way for longer waits for an operator: its conductor has died.
@@ -51,7 +55,7 @@ class InFlight:
     :ivar cells: those that are away.
     """
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """Know of nobody yet.
 
         :param context: an administrator's.
@@ -68,7 +72,7 @@ class InFlight:
         return uuid in self._admission.on_their_way
 
     def settle(
-        self, section: ty.Any, now: datetime.datetime
+        self, section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime
     ) -> dict[str, Ended]:
         """Look where the servers are that were on their way.
 
@@ -131,8 +135,8 @@ class InFlight:
         return self._admission.rest(shape, now)
 
     def why_not(
-        self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
-        now: datetime.datetime,
+        self, shape: shape_cache.Shape, hosts: int,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 

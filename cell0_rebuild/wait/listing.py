@@ -27,6 +27,10 @@ from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import why
 from cell0_rebuild.wait import wish_options
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
 _ROOM = reasons.Reason(
     reasons.Code.ORDER,
     'Placement has room. The server is tried when it is its turn.')
@@ -58,7 +62,8 @@ class Row:
 
 
 def rows(
-    context: ty.Any, conf: ty.Any, project_id: str | None = None
+    context: nova_context.RequestContext, conf: cfg.ConfigOpts,
+    project_id: str | None = None,
 ) -> collections.abc.Iterator[Row]:
     """Yield all servers that wait, the first first.
 
@@ -118,7 +123,8 @@ def _shape(query: str) -> str:
 
 
 def _ordered(
-    context: ty.Any, section: ty.Any, waiting: list[records.Waiting]
+    context: nova_context.RequestContext, section: cfg.ConfigOpts.GroupAttr,
+    waiting: list[records.Waiting],
 ) -> list[records.Waiting]:
     projects = {server.project_id for server in waiting}
     return order.ordered(section.order, waiting, (
@@ -144,7 +150,7 @@ class _Query(ty.NamedTuple):
 class _Asked:
     """Builds and asks what is the same for many servers only once."""
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         self._context = context
         self._queries: dict[bytes, _Query] = {}
         self._reasons: dict[str, reasons.Reason] = {}

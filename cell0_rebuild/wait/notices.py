@@ -22,6 +22,9 @@ from oslo_utils import timeutils
 from cell0_rebuild import db_errors
 from cell0_rebuild.wait import reasons
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 ACTION = 'wait'
 
 # Of the column.
@@ -38,7 +41,7 @@ _MOST = 100
 class Notices:
     """Remembers what was told, so that it is not looked up again."""
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
         self._context = context
         self._told: dict[str, str | None] = {}
@@ -93,7 +96,8 @@ class Notices:
 
 @main_db_api.pick_context_manager_reader
 def messages(
-    context: ty.Any, uuids: collections.abc.Collection[str]
+    context: nova_context.RequestContext,
+    uuids: collections.abc.Collection[str],
 ) -> dict[str, str]:
     """Return what was told, by the UUID of the server.
 
@@ -107,7 +111,9 @@ def messages(
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _write(context: ty.Any, uuid: str, message: str) -> bool:
+def _write(
+    context: nova_context.RequestContext, uuid: str, message: str
+) -> bool:
     """Write the message of a server, unless it is deleted or on its way."""
     instance, action = models.Instance, models.InstanceAction
     # Two services at once make one action: the row of the server is locked.

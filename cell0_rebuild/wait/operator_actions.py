@@ -21,6 +21,9 @@ from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import wishes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 class Refused(Exception):
     """Nothing was changed; the text says why."""
@@ -30,7 +33,9 @@ class Unknown(Refused):
     """Nothing can be decided: what is kept of the server cannot be used."""
 
 
-def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
+def decide(
+    context: nova_context.RequestContext, instance_uuid: str, **entries: ty.Any
+) -> None:
     """Change what has been decided about a server.
 
     A rebuild that is being requested at the same moment is refused, as if
@@ -54,7 +59,7 @@ def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
         ) from error
 
 
-def end(context: ty.Any, instance_uuid: str) -> None:
+def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Have a server wait no longer, and show it as ERROR.
 
     :raises Refused: likewise, but not if it was shown as BUILD and what is
@@ -71,7 +76,7 @@ def end(context: ty.Any, instance_uuid: str) -> None:
 
 
 def all_waiting(
-    context: ty.Any, site: wishes.Site
+    context: nova_context.RequestContext, site: wishes.Site
 ) -> collections.abc.Iterator[buried.Buried]:
     """Yield all servers whose waiting can be ended.
 
@@ -97,7 +102,8 @@ def _waits(server: buried.Buried, site: wishes.Site) -> bool:
 @db_errors.retried
 @api_db_api.context_manager.writer
 def _decide(
-    context: ty.Any, instance_uuid: str, changes: dict[str, ty.Any]
+    context: nova_context.RequestContext, instance_uuid: str,
+    changes: dict[str, ty.Any],
 ) -> None:
     # Each move writes this row first. So nobody begins one meanwhile.
     context.session.query(api_models.InstanceMapping.id).filter_by(
@@ -114,7 +120,9 @@ def _decide(
             **operator_decisions.entries(section), **changes}})
 
 
-def _check_rests(context: ty.Any, instance_uuid: str) -> None:
+def _check_rests(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     place = standing.place(context, instance_uuid)
     if place is None or place.is_abandoned:
         raise Refused(f'There is no server {instance_uuid}.')

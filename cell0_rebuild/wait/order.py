@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
-import typing as ty
 
 from cell0_rebuild.wait import waiting_server as records
 
@@ -26,6 +25,7 @@ _MOST_QUOTAS = 30.0
 
 _Servers = collections.abc.Iterable[records.Waiting]
 _Shares = collections.abc.Mapping[str, float]
+_Key = tuple[int, datetime.datetime, datetime.datetime, str]
 
 
 def ordered(
@@ -58,7 +58,7 @@ def fair(
     :param aging: how much longer a server has to wait to make up for a whole
         quota in use.
     """
-    def key(server: records.Waiting) -> tuple[ty.Any, ...]:
+    def key(server: records.Waiting) -> _Key:
         share = min(shares.get(server.project_id, 0.0), _MOST_QUOTAS)
         turn = (server.created_at + share * aging
                 + server.nice * _NICE)

@@ -19,6 +19,9 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import why
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 # So many hosts with room are counted, at most: a sweep seldom sends more.
@@ -42,7 +45,7 @@ class PlacementChecks:
     :ivar seconds: how long they took.
     """
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's."""
         self._context = context
         self._rooms: dict[str, probes.Room] = {}

@@ -12,6 +12,10 @@ from nova.scheduler.client import report
 
 from cell0_rebuild import exceptions
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    import requests
+
 
 @dataclasses.dataclass(frozen=True)
 class Room:
@@ -29,7 +33,7 @@ class Room:
         return self.hosts > 0
 
 
-def room(context: ty.Any, query: str) -> Room:
+def room(context: nova_context.RequestContext, query: str) -> Room:
     """Ask Placement for allocation candidates.
 
     :param query: what is asked for, and how many of them; see
@@ -63,7 +67,7 @@ def _hosts(found: ty.Any) -> int:
         for provider in providers})
 
 
-def _detail(answer: ty.Any) -> str:
+def _detail(answer: requests.Response) -> str:
     try:
         return str(answer.json()['errors'][0]['detail'])
     except (ValueError, LookupError, TypeError):

@@ -15,6 +15,10 @@ from cell0_rebuild.move import cells
 from cell0_rebuild.move import standing
 from cell0_rebuild.wait import dead_cells
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    import sqlalchemy as sa
+
 
 class State(enum.Enum):
     """Where a server is."""
@@ -27,7 +31,7 @@ class State(enum.Enum):
 
 
 def of(
-    context: ty.Any, uuid: str, dead: dead_cells.DeadCells
+    context: nova_context.RequestContext, uuid: str, dead: dead_cells.DeadCells
 ) -> State:
     """Tell where a server is; one whose cell is away is on its way.
 
@@ -54,7 +58,7 @@ def of(
     return in_cell(instance)
 
 
-def in_cell(instance: ty.Any) -> State:
+def in_cell(instance: objects.Instance | sa.engine.Row) -> State:
     """Tell where a server is that is in another cell than cell0.
 
     :param instance: with ``launched_at`` and ``vm_state``.

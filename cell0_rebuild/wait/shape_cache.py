@@ -20,6 +20,10 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import why
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 # A port, a device profile or an aggregate may have changed by then.
 _LIFE = datetime.timedelta(minutes=5)
 
@@ -60,7 +64,7 @@ class ShapeCache:
     """
 
     def __init__(
-        self, context: ty.Any,
+        self, context: nova_context.RequestContext,
         clock: collections.abc.Callable[[], float] = time.monotonic,
     ) -> None:
         """Know nothing yet.
@@ -155,6 +159,6 @@ class ShapeCache:
                      likeness.of(found.spec))
 
 
-def _group(spec: ty.Any) -> str | None:
+def _group(spec: objects.RequestSpec) -> str | None:
     group = spec.instance_group if 'instance_group' in spec else None
     return None if group is None else str(group.uuid)

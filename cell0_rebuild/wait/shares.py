@@ -21,6 +21,9 @@ from nova.scheduler.client import report
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import outages
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 # As quotas call them: VCPU and PCPU together, and MEMORY_MB.
 _RESOURCES = ('cores', 'ram')
 
@@ -35,7 +38,7 @@ class Shares:
     """Remembers shares for a while."""
 
     def __init__(
-        self, context: ty.Any,
+        self, context: nova_context.RequestContext,
         clock: collections.abc.Callable[[], float] = time.monotonic,
     ) -> None:
         """Know nothing yet.
@@ -62,7 +65,8 @@ class Shares:
 
 
 def shares(
-    context: ty.Any, project_ids: collections.abc.Iterable[str]
+    context: nova_context.RequestContext,
+    project_ids: collections.abc.Iterable[str],
 ) -> dict[str, float]:
     """Return the share of each project, with one request to Placement each.
 
@@ -89,7 +93,7 @@ def shares(
     return found
 
 
-def _share(context: ty.Any, project_id: str) -> float:
+def _share(context: nova_context.RequestContext, project_id: str) -> float:
     """Return the largest share of any resource.
 
     A resource without a limit counts as unused: who gives a project no limit
@@ -103,7 +107,9 @@ def _share(context: ty.Any, project_id: str) -> float:
                for name, limit in limits.items())
 
 
-def _used(context: ty.Any, project_id: str) -> dict[str, int]:
+def _used(
+    context: nova_context.RequestContext, project_id: str
+) -> dict[str, int]:
     try:
         # It asks Placement already when it is made.
         client = report.report_client_singleton()

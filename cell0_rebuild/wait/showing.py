@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections
 import collections.abc
 import itertools
-import typing as ty
 
 from nova.compute import vm_states
 from nova import context as nova_context
@@ -53,7 +52,7 @@ def problems(conf: cfg.ConfigOpts) -> list[str]:
 class Showing:
     """Shows servers in cell0."""
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
         self._context = context
 
@@ -90,7 +89,7 @@ class _Ended(Exception):
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _show_build(context: ty.Any, uuid: str) -> bool:
+def _show_build(context: nova_context.RequestContext, uuid: str) -> bool:
     # Who ends the waiting writes the decision first, and then this row. So one
     # of the two sees what the other has written.
     if not _set_state(context, uuid, [
@@ -103,7 +102,7 @@ def _show_build(context: ty.Any, uuid: str) -> bool:
 
 
 @api_db_api.context_manager.reader
-def _is_ended(context: ty.Any, uuid: str) -> bool:
+def _is_ended(context: nova_context.RequestContext, uuid: str) -> bool:
     blob = context.session.query(api_models.RequestSpec.spec).filter_by(
         instance_uuid=uuid).scalar()
     try:
@@ -115,7 +114,7 @@ def _is_ended(context: ty.Any, uuid: str) -> bool:
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def show_error(context: ty.Any, uuid: str) -> bool:
+def show_error(context: nova_context.RequestContext, uuid: str) -> bool:
     """Show a server that is shown as BUILD as ERROR, with a fault.
 
     :param context: targeted at cell0.
@@ -130,7 +129,7 @@ def show_error(context: ty.Any, uuid: str) -> bool:
 
 
 def _set_state(
-    context: ty.Any, uuid: str, old: list[str], new: str
+    context: nova_context.RequestContext, uuid: str, old: list[str], new: str
 ) -> bool:
     model = models.Instance
     return bool(context.session.query(model).filter_by(

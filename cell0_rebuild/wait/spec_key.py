@@ -22,6 +22,9 @@ from oslo_serialization import jsonutils
 from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 PAGE = 500
 
 # What differs although the same was asked for.
@@ -36,7 +39,7 @@ _KEPT = ('requested_networks', 'requested_destination')
 
 
 def find(
-    context: ty.Any, uuids: collections.abc.Sequence[str]
+    context: nova_context.RequestContext, uuids: collections.abc.Sequence[str]
 ) -> dict[str, bytes]:
     """Return a value for each server that is the same for those alike.
 
@@ -58,7 +61,7 @@ def find(
 
 @api_db_api.context_manager.reader
 def _blobs(
-    context: ty.Any, uuids: collections.abc.Sequence[str]
+    context: nova_context.RequestContext, uuids: collections.abc.Sequence[str]
 ) -> list[tuple[str, str]]:
     model = api_models.RequestSpec
     return [tuple(row) for row in context.session.query(
@@ -68,7 +71,7 @@ def _blobs(
 
 @main_db_api.pick_context_manager_reader
 def _extras(
-    context: ty.Any, uuids: collections.abc.Sequence[str]
+    context: nova_context.RequestContext, uuids: collections.abc.Sequence[str]
 ) -> dict[str, tuple[str | None, str | None]]:
     model = models.InstanceExtra
     return {uuid: (flavor, pci_requests) for uuid, flavor, pci_requests

@@ -15,6 +15,9 @@ from cell0_rebuild.wait import dead_cells
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import rebuild_state
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 class WithoutYes:
     """Servers that landed, though Placement was not known to have room.
@@ -23,7 +26,7 @@ class WithoutYes:
     """
 
     def __init__(
-        self, context: ty.Any, dead: dead_cells.DeadCells
+        self, context: nova_context.RequestContext, dead: dead_cells.DeadCells
     ) -> None:
         """Know of nobody yet.
 

@@ -37,6 +37,10 @@ from cell0_rebuild.wait import surprises
 from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import wish_options
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
 _Outcome = rebuilds.Outcome
 
 # These may be about the server, or about nova-api.
@@ -123,8 +127,8 @@ class Sweeper:
     """Sweeps; remembers only what can be forgotten."""
 
     def __init__(
-        self, context: ty.Any, conf: ty.Any, asking: Asking,
-        telling: Telling, shows: Shows,
+        self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
+        asking: Asking, telling: Telling, shows: Shows,
         clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
     ) -> None:
         """:param context: an administrator's."""
@@ -194,7 +198,7 @@ class Sweeper:
         return self._telling.told(uuid) == reasons.Code.EXPIRED.value
 
     def _why_not_now(
-        self, server: records.Waiting, section: ty.Any,
+        self, server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
         now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return what keeps a server waiting even if there is room."""
@@ -203,7 +207,7 @@ class Sweeper:
                 or self._backoff.reason(server.uuid, now))
 
     def _send(
-        self, ready: list[records.Waiting], section: ty.Any,
+        self, ready: list[records.Waiting], section: cfg.ConfigOpts.GroupAttr,
         now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
     ) -> None:
         by_shape = self._by_shape(ready, now, swept)
@@ -292,7 +296,8 @@ class Sweeper:
 
     def _try(
         self, server: records.Waiting, shape: shape_cache.Shape,
-        section: ty.Any, now: datetime.datetime, swept: Swept,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
+        swept: Swept,
     ) -> reasons.Reason | None:
         """Ask for the rebuild of a server, if it is its turn.
 
@@ -323,7 +328,8 @@ class Sweeper:
 
     def _hear(
         self, server: records.Waiting, shape: shape_cache.Shape,
-        answer: rebuilds.Answer, section: ty.Any, now: datetime.datetime,
+        answer: rebuilds.Answer, section: cfg.ConfigOpts.GroupAttr,
+        now: datetime.datetime,
     ) -> reasons.Reason | None:
         if answer.outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text, answer.outcome.value)
@@ -338,7 +344,7 @@ class Sweeper:
 
     def _rest(
         self, server: records.Waiting, answer: rebuilds.Answer,
-        section: ty.Any, now: datetime.datetime,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Let a server or its project rest if it was refused.
 
@@ -366,8 +372,8 @@ class Sweeper:
 
 
 def _to_show(
-    waiting: collections.abc.Iterable[records.Waiting], section: ty.Any,
-    now: datetime.datetime,
+    waiting: collections.abc.Iterable[records.Waiting],
+    section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
 ) -> set[str]:
     """Return the servers that are to be shown as BUILD."""
     if section.show != 'build':

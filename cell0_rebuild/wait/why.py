@@ -22,6 +22,9 @@ from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shapes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 # Of a host whose compute service is disabled.
 DISABLED = 'COMPUTE_STATUS_DISABLED'
 
@@ -47,7 +50,7 @@ class Asked:
     """
 
     query: str
-    spec: ty.Any
+    spec: objects.RequestSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Explanation:
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
-def explain(context: ty.Any, uuid: str) -> Explanation:
+def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     """Tell why a server finds no host.
 
     :param context: an administrator's.
@@ -124,7 +127,7 @@ def explain(context: ty.Any, uuid: str) -> Explanation:
     return Explanation(uuid, asked, capacity(short), short, notes=notes)
 
 
-def _notes(spec: ty.Any) -> ty.Iterator[str]:
+def _notes(spec: objects.RequestSpec) -> ty.Iterator[str]:
     if spec.unreadable is not None:
         yield (f'What cell0-rebuild keeps of it cannot be read: '
                f'{spec.unreadable}. What its networks and ports ask for is '
@@ -134,7 +137,9 @@ def _notes(spec: ty.Any) -> ty.Iterator[str]:
                'its networks and ports ask for is unknown and left out.')
 
 
-def shortage(context: ty.Any, query: str) -> ty.Iterator[Short]:
+def shortage(
+    context: nova_context.RequestContext, query: str
+) -> ty.Iterator[Short]:
     """Yield each demand that alone keeps the query from finding room.
 
     :param query: for which there is no room.
@@ -161,7 +166,9 @@ def capacity(short: list[Short]) -> reasons.Reason:
         reasons.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
 
 
-def asked(context: ty.Any, uuid: str) -> Asked | reasons.Reason:
+def asked(
+    context: nova_context.RequestContext, uuid: str
+) -> Asked | reasons.Reason:
     """Return what a server asks for, or why that cannot be told.
 
     What is wrong with one server is in the way of no other.
@@ -177,12 +184,17 @@ def asked(context: ty.Any, uuid: str) -> Asked | reasons.Reason:
         return reasons.refused(error, uuid)
 
 
-def _asked(context: ty.Any, instance: ty.Any, spec: ty.Any) -> Asked:
+def _asked(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    spec: objects.RequestSpec,
+) -> Asked:
     complete = shapes.complete(context, instance, spec)
     return Asked(shapes.query(context, complete), complete)
 
 
-def read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
+def read(
+    context: nova_context.RequestContext, uuid: str
+) -> tuple[objects.Instance, objects.RequestSpec]:
     """Return the instance and the RequestSpec of a buried server.
 
     :raises NotBuried: if it has not been buried.
