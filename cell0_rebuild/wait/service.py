@@ -141,8 +141,9 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
                     break  # The last try failed.
                 LOG.exception('The outage could not be told.')
                 pause = pacing.LONGEST
-            if retrying.statistics.get('attempt_number', 1) > 1:
-                LOG.info('What did not answer does so again.')
+            else:
+                if retrying.statistics.get('attempt_number', 1) > 1:
+                    LOG.info('What did not answer does so again.')
             self._stopped.wait(pause)
         lead.end()
         LOG.info('Stopped.')

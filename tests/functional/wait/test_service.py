@@ -114,6 +114,9 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
                         side_effect=OSError('The disk is full.')):
             self.service.start()
             self.wait_until_said('The outage could not be told.')
+            self._wait_for_assert(lambda: self.assertGreater(
+                self.said('The outage could not be told.'), 2))
+            self.assertEqual(0, self.said('What did not answer does so'))
         self.keystone.down = False
         self.active(server)
 
