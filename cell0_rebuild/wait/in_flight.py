@@ -73,28 +73,29 @@ class InFlight:
 
     def settle(
         self, section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime
-    ) -> dict[str, Ended]:
+    ) -> collections.abc.Iterator[tuple[str, Ended]]:
         """Look where the servers are that were on their way.
 
+        Each is yielded as soon as it is known: a look at the next one may
+        fail.
+
         :param section: the options.
-        :returns: what became of those that no longer are, by their UUID.
+        :returns: what became of those that no longer are, with their UUIDs.
         """
         self._hear_operator(section.hosts_mended_at)
-        ended: dict[str, Ended] = {}
         for uuid, sent in list(self._admission.on_their_way.items()):
             state = self._state(uuid)
             if state is not _State.ON_ITS_WAY:
-                ended[uuid] = Ended(
-                    state, now - sent.server.created_at
-                    if state is _State.LANDED else None)
                 self._admission.settled(uuid, state, section, now)
                 self._note_build(uuid, sent.server.project_id, state, now)
+                yield uuid, Ended(
+                    state, now - sent.server.created_at
+                    if state is _State.LANDED else None)
             elif sent.at + _LOST <= now:
                 LOG.warning(
                     'The server has been on its way for too long and is no '
                     'longer looked at.', instance_uuid=uuid)
                 self._admission.lost(uuid)
-        return ended
 
     def _hear_operator(self, mended: datetime.datetime | None) -> None:
         stopped = self._admission.stopped

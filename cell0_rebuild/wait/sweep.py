@@ -159,7 +159,8 @@ class Sweeper:
         """
         now, swept = self._clock(), swept or Swept()
         section = self._conf[options.GROUP.name]
-        swept.ended = self._in_flight.settle(section, now)
+        for uuid, ended in self._in_flight.settle(section, now):
+            swept.ended[uuid] = ended
         found = eligibility.take(self._context, wish_options.site(self._conf))
         swept.problems = found.problems
         waiting = {server.uuid: server for server in project_limit.within(
