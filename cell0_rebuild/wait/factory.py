@@ -18,28 +18,28 @@ from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import sweep
 
 
-class _Pretends:
+class _AcceptsAll:
     """Takes every request for accepted."""
 
-    def ask(
+    def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> rebuilds.Answer:
         return rebuilds.Answer(rebuilds.Outcome.ACCEPTED)
 
 
-class _TellsNobody(notices.Notices):
+class _PublishesNothing(notices.Notices):
     """Knows what was told, and writes nothing."""
 
-    def tell(
+    def publish(
         self, found: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
         return 0
 
 
-class _ShowsNothing:
+class _UpdatesNothing:
     """Leaves all servers as they are shown."""
 
-    def show(
+    def update(
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:
@@ -67,8 +67,8 @@ def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     in_cell0 = cells.in_cell0(context)
     if dry_run:
         return sweep.Sweeper(
-            context, cfg.CONF, _Pretends(), _TellsNobody(in_cell0),
-            _ShowsNothing())
+            context, cfg.CONF, _AcceptsAll(), _PublishesNothing(in_cell0),
+            _UpdatesNothing())
     return sweep.Sweeper(
-        context, cfg.CONF, rebuilds.Rebuilds(cfg.CONF),
-        notices.Notices(in_cell0), showing.Showing(in_cell0))
+        context, cfg.CONF, rebuilds.RebuildClient(cfg.CONF),
+        notices.Notices(in_cell0), showing.ShownStatus(in_cell0))

@@ -44,10 +44,10 @@ class Notices:
     def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
         self._context = context
-        self._told: dict[str, str | None] = {}
+        self._published: dict[str, str | None] = {}
         self._changed: dict[str, str] = {}
 
-    def tell(
+    def publish(
         self, found: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
         """Tell the owners of all servers that wait.
@@ -59,28 +59,28 @@ class Notices:
         :param found: why each waits, by the UUID of the server.
         :returns: how many messages were written.
         """
-        self.look_up(found)
+        self.load(found)
         changed = {uuid: reason.code.value for uuid, reason in found.items()
-                   if reason.code.value != self._told[uuid]}
+                   if reason.code.value != self._published[uuid]}
         due = [uuid for uuid, code in changed.items()
-               if self._told[uuid] is None
+               if self._published[uuid] is None
                or self._changed.get(uuid) == code]
         self._changed = changed
         written = (uuid for uuid in due if self._write(uuid, found[uuid]))
         return sum(1 for _ in itertools.islice(written, _MOST))
 
-    def told(self, uuid: str) -> str | None:
+    def published(self, uuid: str) -> str | None:
         """Return the code that was told of a server that was looked up."""
-        return self._told.get(uuid)
+        return self._published.get(uuid)
 
-    def look_up(self, uuids: collections.abc.Collection[str]) -> None:
+    def load(self, uuids: collections.abc.Collection[str]) -> None:
         """Know what was told of these servers, and of no others."""
-        self._told = {uuid: code for uuid, code in self._told.items()
+        self._published = {uuid: code for uuid, code in self._published.items()
                       if uuid in uuids}
-        unknown = [uuid for uuid in uuids if uuid not in self._told]
-        self._told.update(dict.fromkeys(unknown))
+        unknown = [uuid for uuid in uuids if uuid not in self._published]
+        self._published.update(dict.fromkeys(unknown))
         for first in range(0, len(unknown), _PAGE):
-            self._told.update({
+            self._published.update({
                 uuid: reasons.parsed(message)[0] for uuid, message in messages(
                     self._context, unknown[first:first + _PAGE]).items()})
 
@@ -90,7 +90,7 @@ class Notices:
             message = f'{message[:_LONGEST - 3]}...'
         written = bool(_write(self._context, uuid, message))
         if written:
-            self._told[uuid] = reason.code.value
+            self._published[uuid] = reason.code.value
         return written
 
 

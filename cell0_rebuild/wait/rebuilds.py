@@ -77,7 +77,7 @@ class WrongOptions(Exception):
     """The service cannot get tokens with its options; the text says why."""
 
 
-class Rebuilds:
+class RebuildClient:
     """Asks for rebuilds, in the projects of the servers."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -94,7 +94,7 @@ class Rebuilds:
         # It holds the plugin of the project, and so its token.
         self._nova = functools.lru_cache(PROJECTS)(self._nova_of)
 
-    def ask(
+    def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> Answer:
         """Ask for the rebuild of a server that is to change in nothing.

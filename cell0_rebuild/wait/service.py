@@ -148,12 +148,12 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         lead.end()
         LOG.info('Stopped.')
 
-    def _forget(self, swept: sweep.Swept) -> None:
+    def _forget(self, result: sweep.SweepResult) -> None:
         """Keep what was said of servers that are still there.
 
         A project is not told again when its rest is over.
         """
-        problems = set(swept.problems.values())
+        problems = set(result.problems.values())
         self._said = {
             (project_id, text) for project_id, text in self._said
             if project_id or text in problems}
@@ -166,50 +166,50 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         sweeper = self._sweeper
         if sweeper is None:
             sweeper = self._sweeper = self._make()
-        started, swept = time.monotonic(), sweep.Swept()
+        started, result = time.monotonic(), sweep.SweepResult()
         try:
-            sweeper.sweep(swept, self._stopped.is_set)
-            self._forget(swept)
+            sweeper.sweep(result, self._stopped.is_set)
+            self._forget(result)
         finally:
-            report(swept, self._said)
+            report(result, self._said)
             if self._metrics is not None:
-                self._metrics.count(swept)
+                self._metrics.count(result)
         took = time.monotonic() - started
         if self._metrics is not None:
-            self._metrics.note(swept, took)
+            self._metrics.note(result, took)
         budget = cfg.CONF[options.GROUP.name].probe_budget
-        each = swept.probe_seconds / swept.probes if swept.probes else 0.0
+        each = result.probe_seconds / result.probes if result.probes else 0.0
         return pacing.pause(
-            pacing.interval(swept.shapes, each, budget),
-            took - swept.request_seconds)
+            pacing.interval(result.shapes, each, budget),
+            took - result.request_seconds)
 
 
-def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
+def report(result: sweep.SweepResult, said: set[tuple[str, str]]) -> None:
     """Log what a sweep has done.
 
     :param said: the projects, and the problems, that were logged before;
         changed.
     """
-    for uuid, answer in swept.answers.items():
+    for uuid, answer in result.answers.items():
         LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
                  if answer.text else answer.outcome.value, instance_uuid=uuid)
-    for uuid, ended in swept.ended.items():
+    for uuid, ended in result.ended.items():
         LOG.info('The server is %s.', ended.state.value, instance_uuid=uuid)
-    for text, uuids in _problems(swept).items():
+    for text, uuids in _problems(result).items():
         if ('', text) not in said:
             LOG.warning('%s', _counted(text, uuids), instance_uuid=uuids[0])
-    for project_id in sorted(swept.without_role):
+    for project_id in sorted(result.without_role):
         if (project_id, '') not in said:
             LOG.warning('The service has no role in project %s: the servers '
                         'there are left alone.', project_id)
-    said |= {*(('', text) for text in swept.problems.values()),
-             *((project_id, '') for project_id in swept.without_role)}
+    said |= {*(('', text) for text in result.problems.values()),
+             *((project_id, '') for project_id in result.without_role)}
 
 
-def _problems(swept: sweep.Swept) -> dict[str, list[str]]:
+def _problems(result: sweep.SweepResult) -> dict[str, list[str]]:
     """Return the servers of each problem."""
     found: dict[str, list[str]] = {}
-    for uuid, problem in swept.problems.items():
+    for uuid, problem in result.problems.items():
         found.setdefault(problem, []).append(uuid)
     return found
 

@@ -49,14 +49,14 @@ def problems(conf: cfg.ConfigOpts) -> list[str]:
     return []
 
 
-class Showing:
+class ShownStatus:
     """Shows servers in cell0."""
 
     def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
         self._context = context
 
-    def show(
+    def update(
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:

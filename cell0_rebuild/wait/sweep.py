@@ -53,34 +53,34 @@ _AWAY_MAX = datetime.timedelta(minutes=5)
 _OVER_QUOTA = datetime.timedelta(minutes=5)
 
 
-class Asking(ty.Protocol):
-    """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
+class RebuildRequester(ty.Protocol):
+    """Asks for rebuilds; see :class:`rebuilds.RebuildClient`."""
 
-    def ask(
+    def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> rebuilds.Answer:
         """Ask for a rebuild."""
 
 
-class Telling(ty.Protocol):
+class OwnerNotifier(ty.Protocol):
     """Tells owners; see :class:`notices.Notices`."""
 
-    def look_up(self, uuids: collections.abc.Collection[str]) -> None:
+    def load(self, uuids: collections.abc.Collection[str]) -> None:
         """Know what was told."""
 
-    def told(self, uuid: str) -> str | None:
+    def published(self, uuid: str) -> str | None:
         """Return the code that was told."""
 
-    def tell(
+    def publish(
         self, found: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
         """Tell why servers wait."""
 
 
-class Shows(ty.Protocol):
-    """Shows servers as BUILD; see :class:`showing.Showing`."""
+class StatusUpdater(ty.Protocol):
+    """Shows servers as BUILD; see :class:`showing.ShownStatus`."""
 
-    def show(
+    def update(
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:
@@ -88,7 +88,7 @@ class Shows(ty.Protocol):
 
 
 @dataclasses.dataclass
-class Swept:
+class SweepResult:
     """What a sweep has found and done.
 
     :param reasons: why each server still waits, by its UUID.
@@ -128,13 +128,14 @@ class Sweeper:
 
     def __init__(
         self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        asking: Asking, telling: Telling, shows: Shows,
+        requester: RebuildRequester, notifier: OwnerNotifier,
+        updater: StatusUpdater,
         clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
     ) -> None:
         """:param context: an administrator's."""
         self._context, self._conf = context, conf
-        self._asking, self._telling = asking, telling
-        self._shows, self._clock = shows, clock
+        self._requester, self._notifier = requester, notifier
+        self._updater, self._clock = updater, clock
         self._shapes = shape_cache.ShapeCache(context)
         self._checks = placement_checks.PlacementChecks(context)
         self._backoff = backoff.Backoff()
@@ -146,34 +147,34 @@ class Sweeper:
         self._expired = surprises.Expired()
 
     def sweep(
-        self, swept: Swept | None = None,
+        self, result: SweepResult | None = None,
         stopped: ty.Callable[[], bool] = lambda: False,
-    ) -> Swept:
+    ) -> SweepResult:
         """Look at all servers that wait, and ask for the rebuild of some.
 
-        :param swept: is filled and returned; it has what was done also if
+        :param result: is filled and returned; it has what was done also if
             this raises.
         :param stopped: whether to do nothing more.
         :raises NoApi: if nova-api or Keystone does not answer.
         :raises NoPlacement: if Placement does not.
         """
-        now, swept = self._clock(), swept or Swept()
+        now, result = self._clock(), result or SweepResult()
         section = self._conf[options.GROUP.name]
         for uuid, ended in self._in_flight.settle(section, now):
-            swept.ended[uuid] = ended
+            result.ended[uuid] = ended
         found = eligibility.take(self._context, wish_options.site(self._conf))
-        swept.problems = found.problems
+        result.problems = found.problems
         waiting = {server.uuid: server for server in project_limit.within(
             found.waiting, section.max_waiting_per_project, now)}
-        swept.oldest_seconds = max((
+        result.oldest_seconds = max((
             (now - server.created_at).total_seconds()
             for server in waiting.values() if server.deadline > now),
             default=0.0)
-        self._shows.show(
+        self._updater.update(
             _to_show(waiting.values(), section, now), found.shown)
-        self._telling.look_up(waiting)
-        swept.without_yes = self._without_yes.landed(waiting)
-        swept.expired = self._expired.count(
+        self._notifier.load(waiting)
+        result.without_yes = self._without_yes.landed(waiting)
+        result.expired = self._expired.count(
             {server.uuid for server in waiting.values()
              if server.deadline <= now}, self._was_told_of_its_end)
         self._shapes.keep(waiting)
@@ -182,21 +183,21 @@ class Sweeper:
         for server in waiting.values():
             reason = self._why_not_now(server, section, now)
             if reason is not None:
-                swept.reasons[server.uuid] = reason
+                result.reasons[server.uuid] = reason
                 if reason is _USUAL[_Outcome.NO_ROLE]:
-                    swept.without_role.add(server.project_id)
+                    result.without_role.add(server.project_id)
             elif not self._in_flight.has(server.uuid):
                 ready.append(server)
         try:
-            self._send(ready, section, now, swept, stopped)
+            self._send(ready, section, now, result, stopped)
         finally:
-            self._telling.tell(swept.reasons)
-            swept.probes = self._checks.count
-            swept.probe_seconds = self._checks.seconds
-        return swept
+            self._notifier.publish(result.reasons)
+            result.probes = self._checks.count
+            result.probe_seconds = self._checks.seconds
+        return result
 
     def _was_told_of_its_end(self, uuid: str) -> bool:
-        return self._telling.told(uuid) == reasons.Code.EXPIRED.value
+        return self._notifier.published(uuid) == reasons.Code.EXPIRED.value
 
     def _why_not_now(
         self, server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
@@ -209,12 +210,13 @@ class Sweeper:
 
     def _send(
         self, ready: list[records.Waiting], section: cfg.ConfigOpts.GroupAttr,
-        now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
+        now: datetime.datetime, result: SweepResult,
+        stopped: ty.Callable[[], bool],
     ) -> None:
-        by_shape = self._by_shape(ready, now, swept)
+        by_shape = self._by_shape(ready, now, result)
         self._in_flight.keep(by_shape)
-        swept.shapes = len({shape.room for shape in by_shape})
-        fitting = self._fitting(by_shape, now, swept, stopped)
+        result.shapes = len({shape.room for shape in by_shape})
+        fitting = self._fitting(by_shape, now, result, stopped)
         if not fitting:
             return
         ordered = order.ordered(section.order, fitting, (
@@ -231,13 +233,14 @@ class Sweeper:
             if stopped():
                 break
             reason = self._try(
-                server, shape_of[server.uuid], section, now, swept)
+                server, shape_of[server.uuid], section, now, result)
             if reason is not None:
-                swept.reasons[server.uuid] = reason
+                result.reasons[server.uuid] = reason
 
     def _fitting(
         self, by_shape: dict[shape_cache.Shape, list[records.Waiting]],
-        now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
+        now: datetime.datetime, result: SweepResult,
+        stopped: ty.Callable[[], bool],
     ) -> list[records.Waiting]:
         """Return the servers for which there is room and which do not rest.
 
@@ -253,12 +256,12 @@ class Sweeper:
                 reason = self._in_flight.rest(shape, now)
             elif failure is None:
                 self._without_yes.refused(uuids)
-                swept.reasons.update(self._short(shape, servers, now))
+                result.reasons.update(self._short(shape, servers, now))
                 continue
             if reason is None:
                 found += servers
             else:
-                swept.reasons.update(dict.fromkeys(uuids, reason))
+                result.reasons.update(dict.fromkeys(uuids, reason))
         return found
 
     def _refused_project(self, server: records.Waiting) -> str | None:
@@ -270,7 +273,7 @@ class Sweeper:
 
     def _by_shape(
         self, ready: list[records.Waiting], now: datetime.datetime,
-        swept: Swept,
+        result: SweepResult,
     ) -> dict[shape_cache.Shape, list[records.Waiting]]:
         """Return the servers of each shape, as far as it is known in time."""
         found = collections.defaultdict(list)
@@ -281,7 +284,7 @@ class Sweeper:
             if isinstance(shape, shape_cache.Shape):
                 found[shape].append(server)
             elif shape is not None:
-                swept.reasons[server.uuid] = shape
+                result.reasons[server.uuid] = shape
         return found
 
     def _short(
@@ -290,7 +293,7 @@ class Sweeper:
     ) -> dict[str, reasons.Reason]:
         code = reasons.Code.CAPACITY
         reason = reasons.Reason(code)
-        if any(self._telling.told(server.uuid) != code.value
+        if any(self._notifier.published(server.uuid) != code.value
                for server in servers):
             reason = self._checks.shortage(shape, now)
         return {server.uuid: reason for server in servers}
@@ -298,7 +301,7 @@ class Sweeper:
     def _try(
         self, server: records.Waiting, shape: shape_cache.Shape,
         section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
-        swept: Swept,
+        result: SweepResult,
     ) -> reasons.Reason | None:
         """Ask for the rebuild of a server, if it is its turn.
 
@@ -319,12 +322,12 @@ class Sweeper:
                 section.backoff_max)
             return reason
         asked = time.monotonic()
-        answer = self._asking.ask(
+        answer = self._requester.request(
             server.uuid, server.project_id, image_id)
-        swept.request_seconds += time.monotonic() - asked
-        swept.answers[server.uuid] = answer
+        result.request_seconds += time.monotonic() - asked
+        result.answers[server.uuid] = answer
         if answer.outcome is _Outcome.NO_ROLE:
-            swept.without_role.add(server.project_id)
+            result.without_role.add(server.project_id)
         return self._hear(server, shape, answer, section, now)
 
     def _hear(

@@ -318,7 +318,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             if uuid == servers[1]['id']:
                 raise db_exc.DBError()
             return state_of(context, uuid, *args)
-        swept = sweep.Swept()
+        swept = sweep.SweepResult()
         with fixtures.MonkeyPatch(
                 'cell0_rebuild.wait.rebuild_state.of', fail):
             self.assertRaises(db_exc.DBError, self.sweeper.sweep, swept)
@@ -337,7 +337,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room()
         another = self.a_sweeper()
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.rebuilds.Rebuilds.ask',
+            'cell0_rebuild.wait.rebuilds.RebuildClient.request',
             before=lambda *args: self.assertEqual(
                 rebuilds.Outcome.ACCEPTED,
                 another.sweep().answers[server['id']].outcome)))
