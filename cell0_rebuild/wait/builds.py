@@ -19,7 +19,7 @@ from nova.db.main import models
 import sqlalchemy as sa
 
 from cell0_rebuild.move import cells
-from cell0_rebuild.wait import dead_cells
+from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import rebuild_state
 
 # Of a build on a host. The rebuild of a server that has a host has another.
@@ -42,7 +42,7 @@ class Build:
 
 def since(
     context: nova_context.RequestContext, begin: datetime.datetime,
-    dead: dead_cells.DeadCells,
+    down: down_cells.DownCells,
 ) -> list[Build]:
     """Return all builds of servers that exist, the oldest first.
 
@@ -51,7 +51,7 @@ def since(
 
     :param context: an administrator's.
     :param begin: of the first build; UTC, without a time zone.
-    :param dead: the cells that are away; changed.
+    :param down: the cells that are away; changed.
     """
     # So are all of CELLS loaded.
     cells.cell0(context)
@@ -59,7 +59,7 @@ def since(
     for cell in nova_context.CELLS:
         if cell.is_cell0():
             continue
-        with contextlib.suppress(dead_cells.Dead), dead.looking(cell):
+        with contextlib.suppress(down_cells.CellDown), down.looking(cell):
             found += _in_cell(cells.targeted(context, cell), begin)
     return sorted(found, key=lambda build: (build.at, build.uuid))
 

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
-from cell0_rebuild.wait import dead_cells
+from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
@@ -61,7 +61,7 @@ class InFlight:
         :param context: an administrator's.
         """
         self._context = context
-        self.cells = dead_cells.DeadCells()
+        self.cells = down_cells.DownCells()
         self._admission = admission.Admission()
         self._noted: dict[str, datetime.datetime] = {}
         self._others: list[datetime.datetime] = []

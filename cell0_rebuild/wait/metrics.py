@@ -53,7 +53,7 @@ class Metrics:
             'server.', ['result'])
         self._expired = self._counter(
             'expired', 'Servers whose time became over.')
-        self._without_yes = self._counter(
+        self._landed_without_room = self._counter(
             'without_yes', 'Servers that landed though Placement had no room '
             'for them when it was asked last.')
         self._waited = prometheus.Histogram(
@@ -93,7 +93,7 @@ class Metrics:
         for answer in result.answers.values():
             self._requests.labels(answer.outcome.value).inc()
         self._expired.inc(result.expired)
-        self._without_yes.inc(result.without_yes)
+        self._landed_without_room.inc(result.landed_without_room)
         for ended in result.ended.values():
             self._ended.labels(ended.state.value).inc()
             if ended.waited is not None:

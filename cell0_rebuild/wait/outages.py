@@ -37,7 +37,7 @@ class Failures:
         self._tried: dict[str, int] = {}
         self._in_a_row = 0
 
-    def hear(self, subject: str, failed: bool) -> bool:
+    def record(self, subject: str, failed: bool) -> bool:
         """Count an answer; tell whether it is an outage.
 
         :param failed: whether the service failed, say with 500.

@@ -89,7 +89,7 @@ class PlacementChecks:
             found[shape] = _FAILED if failure else None
             if failure:
                 self._failed[shape.query] = now + _LIFE
-            if self._failures.hear(str(shape), failure is not None):
+            if self._failures.record(str(shape), failure is not None):
                 break
         if error is not None and not self._rooms:
             # Nothing is wrong with the shapes.

@@ -86,7 +86,7 @@ def shares(
         except exceptions.NoPlacement as raised:
             found[project_id], failure = _UNKNOWN, raised
         error = failure or error
-        if failures.hear(project_id, failure is not None):
+        if failures.record(project_id, failure is not None):
             raise failure or exceptions.NoPlacement()
     if error is not None and not answered:
         raise error

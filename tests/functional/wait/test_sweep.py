@@ -112,14 +112,14 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_who_lands_though_placement_had_no_room_is_counted(self):
         self.fill()
         servers = [self.wait_for_room() for _ in range(3)]
-        self.assertEqual(0, self.sweeper.sweep().without_yes)
+        self.assertEqual(0, self.sweeper.sweep().landed_without_room)
         self.make_room(2)
         self.rebuild(servers[0])
         self.active(servers[0])
         self._delete_server(servers[1])
-        self.assertEqual(1, self.sweeper.sweep().without_yes)
+        self.assertEqual(1, self.sweeper.sweep().landed_without_room)
         self.active(servers[2])
-        self.assertEqual(0, self.sweeper.sweep().without_yes)
+        self.assertEqual(0, self.sweeper.sweep().landed_without_room)
 
     def test_a_damaged_spec_holds_nobody_else(self):
         self.fill()

@@ -30,11 +30,11 @@ _ERRORS: ty.Final = (db_exc.DBError, sqlalchemy.exc.SQLAlchemyError)
 _LIFE = 60
 
 
-class Dead(Exception):
+class CellDown(Exception):
     """The database of the cell fails, or did a moment ago."""
 
 
-class DeadCells:
+class DownCells:
     """Remembers which cells are not looked into for a while."""
 
     def __init__(
@@ -52,17 +52,17 @@ class DeadCells:
         """Look into a cell inside.
 
         :param cell: its CellMapping.
-        :raises Dead: if that fails, or has failed in the last minute.
+        :raises CellDown: if that fails, or has failed in the last minute.
         """
         uuid = str(cell.uuid)
         if self._until.get(uuid, 0) > self._clock():
-            raise Dead(uuid)
+            raise CellDown(uuid)
         try:
             yield
         except _ERRORS as error:
             self._until[uuid] = self._clock() + _LIFE
             self._say(uuid, cell, error)
-            raise Dead(uuid) from error
+            raise CellDown(uuid) from error
         self._until.pop(uuid, None)
         self._said.discard(uuid)
 
