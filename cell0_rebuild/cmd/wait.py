@@ -134,7 +134,7 @@ def _once(dry_run: bool) -> int:
         return FAILED
     finally:
         if not dry_run:
-            service.report(result, set())
+            service.log_result(result, set())
     if dry_run:
         _show(result)
     return DONE

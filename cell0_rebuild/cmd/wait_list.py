@@ -107,10 +107,11 @@ def _show_json(rows: collections.abc.Iterator[listing.Row]) -> None:
 
 
 def _show_html(rows: collections.abc.Iterator[listing.Row]) -> None:
-    found = list(rows)
+    all_rows = list(rows)
     print(html_page.page(
-        _COLUMNS, [_cells(row, _time_in_two_lines) for row in found],
-        (row.reason.code.value for row in found), _time(timeutils.utcnow())))
+        _COLUMNS, [_cells(row, _time_in_two_lines) for row in all_rows],
+        (row.reason.code.value for row in all_rows),
+        _time(timeutils.utcnow())))
 
 
 def _time(when: datetime.datetime) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the cells tell of the builds of rebuilt servers.
+"""The builds of rebuilt servers, read from the cells.
 
-A service that starts anew, or works beside another one, knows so what hosts
-have done with the servers that it did not send itself.
+A service that has just started, or works beside another one, needs to know
+how builds end whose rebuilds it did not request.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ def since(
     :param begin: of the first build; UTC, without a time zone.
     :param down: the cells that are away; changed.
     """
-    # So are all of CELLS loaded.
+    # This loads all of CELLS.
     cells.cell0(context)
-    found: list[Build] = []
+    all_builds: list[Build] = []
     for cell in nova_context.CELLS:
         if cell.is_cell0():
             continue
         with contextlib.suppress(down_cells.CellDown), down.looking(cell):
-            found += _in_cell(cells.targeted(context, cell), begin)
-    return sorted(found, key=lambda build: (build.at, build.uuid))
+            all_builds += _in_cell(cells.targeted(context, cell), begin)
+    return sorted(all_builds, key=lambda build: (build.at, build.uuid))
 
 
 @main_db_api.pick_context_manager_reader

@@ -53,8 +53,8 @@ class Buried:
     :param tried_at: when the last of them began, likewise UTC.
     :param can_be_rebuilt: False if its networks are unknown, because it was
         buried without this package.
-    :param section: what is kept in its RequestSpec, if an operator has
-        decided something; else None.
+    :param section: the package's section of its RequestSpec, if an operator
+        has decided something; else None.
     """
 
     uuid: str
@@ -127,13 +127,13 @@ def _metadata(
     context: nova_context.RequestContext, uuids: list[str]
 ) -> dict[str, dict[str, str]]:
     model = models.InstanceMetadata
-    found: dict[str, dict[str, str]] = {}
+    metadata: dict[str, dict[str, str]] = {}
     for uuid, key, value in context.session.query(
             model.instance_uuid, model.key, model.value).filter(
             model.instance_uuid.in_(uuids), model.deleted == 0,
             model.key.in_([wishes.WAIT, wishes.NICE])):
-        found.setdefault(uuid, {})[key] = value
-    return found
+        metadata.setdefault(uuid, {})[key] = value
+    return metadata
 
 
 @main_db_api.pick_context_manager_reader
@@ -158,7 +158,10 @@ def _attempts(
 def _specs(
     context: nova_context.RequestContext, cell0_id: int, uuids: list[str]
 ) -> dict[str, tuple[bool, ty.Any]]:
-    """Return what is kept of the servers that are mapped to cell0."""
+    """Return what the RequestSpecs have of servers mapped to cell0.
+
+    :returns: whether the networks are retained, and the section or None.
+    """
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
     rows = context.session.query(
         mapping.instance_uuid, lookup.has_retained(spec.spec),
@@ -173,7 +176,7 @@ def _specs(
 
 
 def _section(blob: str) -> ty.Any:
-    """Return what is kept, or the blob itself if it is damaged."""
+    """Return the package's section, or the blob itself if it is damaged."""
     try:
         return our_objects.section(blob)
     except (ValueError, AttributeError):

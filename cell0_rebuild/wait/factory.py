@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Make a sweeper that acts, or one that only looks."""
+"""Makes a sweeper that acts, or one for a dry run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cell0_rebuild.wait import sweep
 
 
 class _AcceptsAll:
-    """Takes every request for accepted."""
+    """Requests nothing: every rebuild counts as accepted."""
 
     def request(
         self, server_id: str, project_id: str, image_id: str | None
@@ -28,16 +28,16 @@ class _AcceptsAll:
 
 
 class _PublishesNothing(notices.Notices):
-    """Knows what was told, and writes nothing."""
+    """Reads what was published, and writes nothing."""
 
     def publish(
-        self, found: collections.abc.Mapping[str, reasons.Reason]
+        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
         return 0
 
 
 class _UpdatesNothing:
-    """Leaves all servers as they are shown."""
+    """Writes no status."""
 
     def update(
         self, waiting: collections.abc.Set[str],
@@ -47,7 +47,7 @@ class _UpdatesNothing:
 
 
 def check() -> None:
-    """Check the options of this process, which may be read again.
+    """Check the options of this process, which a signal may have changed.
 
     :raises WrongOptions: if a value cannot be.
     """
@@ -59,7 +59,7 @@ def check() -> None:
 def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
-    :param dry_run: it asks for nothing and writes nothing.
+    :param dry_run: whether the sweeper requests and writes nothing.
     :raises WrongOptions: if a value cannot be, or it cannot get tokens.
     """
     check()

@@ -73,10 +73,10 @@ def rows(
     :raises NoPlacement: if it does not answer.
     """
     section = conf[options.GROUP.name]
-    found = eligibility.take(context, wish_options.site(conf))
+    census = eligibility.take(context, wish_options.site(conf))
     now = timeutils.utcnow()
     waiting = project_limit.within(
-        found.waiting, section.max_waiting_per_project, now)
+        census.waiting, section.max_waiting_per_project, now)
     numbered = [
         (position, server) for position, server in _numbered(
             _ordered(context, section, waiting), now)
@@ -99,7 +99,7 @@ def rows(
                 position, server, _shape(query.text),
                 hold_reasons.reason(server, section, now) or _with_told(
                     asked.reason(query), told.get(server.uuid, '')),
-                found.held_for.get(server.uuid),
+                census.held_for.get(server.uuid),
                 until if until is not None and until > now else None)
 
 
@@ -173,14 +173,14 @@ class _Asked:
         if query.problem:
             return query.problem
         if query.text not in self._reasons:
-            found = probes.room(
+            room = probes.room(
                 self._context, queries.limited(query.text, 1))
-            self._reasons[query.text] = _ROOM if found else reasons.Reason(
-                reasons.Code.CAPACITY, found.problem)
+            self._reasons[query.text] = _ROOM if room else reasons.Reason(
+                reasons.Code.CAPACITY, room.problem)
         return self._reasons[query.text]
 
     def _built(self, uuid: str) -> _Query:
-        found = why.asked(self._context, uuid)
-        if isinstance(found, reasons.Reason):
-            return _Query(problem=found)
-        return _Query(queries.canonical(found.query))
+        asked = why.asked(self._context, uuid)
+        if isinstance(asked, reasons.Reason):
+            return _Query(problem=asked)
+        return _Query(queries.canonical(asked.query))

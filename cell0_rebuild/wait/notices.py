@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tell owners why their servers wait, in the event list of the server.
+"""Tells owners why their servers wait, in the event lists of the servers.
 
-Each server has one action, ``wait``, whose message says why it waits now. It
-begins with the code of the reason and is written when that changes, not when
-only the text does: nothing is written while nothing changes.
+Each server has one action, ``wait``. Its message begins with the code of the
+reason why the server waits now. The message is written only when the code
+changes. So nothing is written while nothing changes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ACTION = 'wait'
 # Of the column.
 _LONGEST = 255
 
-# How many servers are looked up by one statement.
+# How many servers one statement reads.
 _PAGE = 500
 
 # So many are written in one sweep. A host that becomes free gives thousands
@@ -39,7 +39,7 @@ _MOST = 100
 
 
 class Notices:
-    """Remembers what was told, so that it is not looked up again."""
+    """Publishes reasons, and remembers the codes that were published."""
 
     def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
@@ -48,33 +48,34 @@ class Notices:
         self._changed: dict[str, str] = {}
 
     def publish(
-        self, found: collections.abc.Mapping[str, reasons.Reason]
+        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
-        """Tell the owners of all servers that wait.
+        """Publish why servers wait.
 
-        A code that differs from what was told is told when it is found twice
-        in a row: turns and room come and go. What is too much for one sweep
-        is told in the next ones.
+        A new code is published when two sweeps in a row have found it: turns
+        and room come and go. The first code of a server is published at once.
+        What is too much for one sweep is published in the next ones.
 
-        :param found: why each waits, by the UUID of the server.
+        :param reasons_of: why each waits, by the UUID of the server.
         :returns: how many messages were written.
         """
-        self.load(found)
-        changed = {uuid: reason.code.value for uuid, reason in found.items()
+        self.load(reasons_of)
+        changed = {uuid: reason.code.value for uuid, reason
+                   in reasons_of.items()
                    if reason.code.value != self._published[uuid]}
         due = [uuid for uuid, code in changed.items()
                if self._published[uuid] is None
                or self._changed.get(uuid) == code]
         self._changed = changed
-        written = (uuid for uuid in due if self._write(uuid, found[uuid]))
+        written = (uuid for uuid in due if self._write(uuid, reasons_of[uuid]))
         return sum(1 for _ in itertools.islice(written, _MOST))
 
     def published(self, uuid: str) -> str | None:
-        """Return the code that was told of a server that was looked up."""
+        """Return the published code of a server that was loaded."""
         return self._published.get(uuid)
 
     def load(self, uuids: collections.abc.Collection[str]) -> None:
-        """Know what was told of these servers, and of no others."""
+        """Read what was published of these servers; forget all others."""
         self._published = {uuid: code for uuid, code in self._published.items()
                       if uuid in uuids}
         unknown = [uuid for uuid in uuids if uuid not in self._published]

@@ -30,7 +30,7 @@ class Refused(Exception):
 
 
 class Unknown(Refused):
-    """Nothing can be decided: what is kept of the server cannot be used."""
+    """Nothing can be decided: the RequestSpec of the server is unusable."""
 
 
 def decide(
@@ -42,9 +42,10 @@ def decide(
     its owner had changed the server. One that is accepted goes on, and
     nothing is changed here.
 
-    :param entries: those of a :class:`.decisions.Decision` that change.
-    :raises Refused: if the server does not rest in cell0, or what is kept of
-        it is unknown or cannot be read.
+    :param entries: the fields of :class:`operator_decisions.Decision` that
+        change.
+    :raises Refused: if the server does not rest in cell0, or its RequestSpec
+        has no readable section of this package.
     """
     try:
         _decide(context, instance_uuid, entries)
@@ -62,8 +63,8 @@ def decide(
 def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Have a server wait no longer, and show it as ERROR.
 
-    :raises Refused: likewise, but not if it was shown as BUILD and what is
-        kept of it was lost meanwhile.
+    :raises Refused: likewise, but not if only the section was lost and the
+        server was shown as BUILD.
     """
     cctxt = cells.in_cell0(context)
     try:

@@ -67,10 +67,10 @@ class Moment(_Written):
             str(value).replace('Z', '+00:00'))
         if moment.utcoffset() is None:
             raise ValueError(f'{value!r} has no offset from UTC, such as Z')
-        found: datetime.datetime = timeutils.normalize_time(moment)
-        if found > timeutils.utcnow():
+        utc: datetime.datetime = timeutils.normalize_time(moment)
+        if utc > timeutils.utcnow():
             raise ValueError(f'{value!r} is yet to come')
-        return found
+        return utc
 
 
 class Listener(_Written):

@@ -111,7 +111,7 @@ class SlowStart:
         """One has not: begin anew."""
         self._widths.pop(shape, None)
 
-    def keep(
+    def forget_others(
         self, shapes: collections.abc.Container[collections.abc.Hashable]
     ) -> None:
         """Forget all shapes but these."""

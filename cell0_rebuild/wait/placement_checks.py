@@ -74,7 +74,7 @@ class PlacementChecks:
         :raises NoPlacement: if it fails for all that were asked for, or for
             three in a row before it answers one.
         """
-        found: dict[shape_cache.Shape, reasons.Reason | None] = {}
+        answers: dict[shape_cache.Shape, reasons.Reason | None] = {}
         error: exceptions.NoPlacement | None = None
         self._failed = {query: until for query, until in self._failed.items()
                         if until > now}
@@ -82,11 +82,11 @@ class PlacementChecks:
             if stopped():
                 break
             if shape.query in self._failed:
-                found[shape] = _FAILED
+                answers[shape] = _FAILED
                 continue
             failure = self._fails(shape)
             error = failure or error
-            found[shape] = _FAILED if failure else None
+            answers[shape] = _FAILED if failure else None
             if failure:
                 self._failed[shape.query] = now + _LIFE
             if self._failures.record(str(shape), failure is not None):
@@ -95,7 +95,7 @@ class PlacementChecks:
             # Nothing is wrong with the shapes.
             self._failed.clear()
             raise error
-        return found
+        return answers
 
     def _fails(
         self, shape: shape_cache.Shape

@@ -59,11 +59,11 @@ def room(context: nova_context.RequestContext, query: str) -> Room:
             f'it answers what cannot be read: {answer.text[:100]}') from error
 
 
-def _hosts(found: ty.Any) -> int:
-    providers = {provider for request in found['allocation_requests']
+def _hosts(candidates: ty.Any) -> int:
+    providers = {provider for request in candidates['allocation_requests']
                  for provider in request['allocations']}
     return len({
-        found['provider_summaries'][provider]['root_provider_uuid']
+        candidates['provider_summaries'][provider]['root_provider_uuid']
         for provider in providers})
 
 

@@ -52,7 +52,7 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class _Known:
-    found: Shape | reasons.Reason
+    shape: Shape | reasons.Reason
     until: datetime.datetime
 
 
@@ -93,11 +93,11 @@ class ShapeCache:
             if key not in self._known:
                 self._learn(key, uuid, now, end)
         self._renew(uuids, now, end)
-        return {uuid: self._known[key].found for key, uuid in (
+        return {uuid: self._known[key].shape for key, uuid in (
             (self._keys[uuid][0], uuid) for uuid in uuids
             if uuid in self._keys) if key in self._known}
 
-    def keep(self, uuids: ty.Container[str]) -> None:
+    def forget_others(self, uuids: ty.Container[str]) -> None:
         """Forget all other servers, and the shapes that only they had."""
         self._keys = {uuid: key_until for uuid, key_until
                       in self._keys.items() if uuid in uuids}
@@ -152,11 +152,11 @@ class ShapeCache:
             self._known.pop(key, None)
 
     def _find(self, uuid: str) -> Shape | reasons.Reason:
-        found = why.asked(self._context, uuid)
-        if isinstance(found, reasons.Reason):
-            return found
-        return Shape(queries.canonical(found.query), _group(found.spec),
-                     likeness.of(found.spec))
+        asked = why.asked(self._context, uuid)
+        if isinstance(asked, reasons.Reason):
+            return asked
+        return Shape(queries.canonical(asked.query), _group(asked.spec),
+                     likeness.of(asked.spec))
 
 
 def _group(spec: objects.RequestSpec) -> str | None:

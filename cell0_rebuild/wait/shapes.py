@@ -68,6 +68,6 @@ def query(
     """
     spec = copy.deepcopy(spec)
     request_filter.process_reqspec(context, spec)
-    found = scheduler_utils.resources_from_request_spec(
+    request = scheduler_utils.resources_from_request_spec(
         context, spec, _Hosts())
-    return str(found.to_querystring())
+    return str(request.to_querystring())

@@ -75,22 +75,22 @@ def shares(
     :raises NoPlacement: if it does not answer as it should, for all of them
         or for three in a row.
     """
-    found: dict[str, float] = {}
+    share_of: dict[str, float] = {}
     failures, answered = outages.Failures(), False
     error: exceptions.NoPlacement | None = None
     for project_id in sorted(set(project_ids)):
         failure = None
         try:
-            found[project_id] = _share(context, project_id)
+            share_of[project_id] = _share(context, project_id)
             answered = True
         except exceptions.NoPlacement as raised:
-            found[project_id], failure = _UNKNOWN, raised
+            share_of[project_id], failure = _UNKNOWN, raised
         error = failure or error
         if failures.record(project_id, failure is not None):
             raise failure or exceptions.NoPlacement()
     if error is not None and not answered:
         raise error
-    return found
+    return share_of
 
 
 def _share(context: nova_context.RequestContext, project_id: str) -> float:
@@ -113,8 +113,8 @@ def _used(
     try:
         # It asks Placement already when it is made.
         client = report.report_client_singleton()
-        found = client.get_usages_counts_for_quota(context, project_id)
+        counts = client.get_usages_counts_for_quota(context, project_id)
     except (ks_exc.ClientException,
             exception.UsagesRetrievalFailed) as error:
         raise exceptions.NoPlacement(str(error)) from error
-    return dict(found['project'])
+    return dict(counts['project'])

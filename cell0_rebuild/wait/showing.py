@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Show servers that wait as BUILD, and those that no longer do as ERROR.
+"""Shows servers that wait as BUILD, and those that no longer wait as ERROR.
 
-It is their ``vm_state`` in cell0. A row that is hidden, deleted or being
-deleted, or that has changed meanwhile, stays as it is.
+It changes the ``vm_state`` of the row in cell0. A row is left alone if it is
+hidden, deleted or being deleted, or if its state has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import options
 
-# What the owner reads in place of why no host was found at first.
+# It takes the place of the fault of the burial.
 _FAULT = ('The server found no host while it waited. It waits no longer, and '
           'can still be rebuilt or deleted.')
 _CODE = 500
 
-# So many are written in one sweep: the next sweep must not wait for them.
+# One sweep writes no more rows, so that the next one is not late.
 _MOST = 100
 
 
@@ -50,7 +50,7 @@ def problems(conf: cfg.ConfigOpts) -> list[str]:
 
 
 class ShownStatus:
-    """Shows servers in cell0."""
+    """The status that is shown of servers in cell0."""
 
     def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
@@ -60,14 +60,15 @@ class ShownStatus:
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:
-        """Show servers as BUILD, and no others.
+        """Show these servers as BUILD, and no others.
 
-        Nothing is asked or written if it is so already. One that Nova is about
-        to bury has a task_state, and stays as it is. What is too much for one
-        sweep comes in the next ones, after those whose time is over.
+        Nothing is read or written for servers that are shown right already. A
+        server that Nova is about to bury has a task_state and is left alone.
+        One sweep changes 100 servers at most, first those that no longer
+        wait.
 
-        :param waiting: those to show as BUILD.
-        :param shown: those that are.
+        :param waiting: the servers to show as BUILD.
+        :param shown: the servers that are shown as BUILD now.
         """
         written = itertools.chain(
             (uuid for uuid in sorted(shown - waiting)
@@ -90,8 +91,8 @@ class _Ended(Exception):
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _show_build(context: nova_context.RequestContext, uuid: str) -> bool:
-    # Who ends the waiting writes the decision first, and then this row. So one
-    # of the two sees what the other has written.
+    # An operator's command writes the decision first, and then this row. So
+    # this function or the command sees what the other has written.
     if not _set_state(context, uuid, [
             state for state in cfg.CONF.cell0_rebuild.vm_states
             if state != vm_states.BUILDING], vm_states.BUILDING):

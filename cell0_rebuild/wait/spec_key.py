@@ -31,11 +31,11 @@ PAGE = 500
 _IDENTITY = {'instance_uuid', 'request_id', 'created_at', 'updated_at',
              'nova_object.changes'}
 
-# What changes when a spec is saved again. The destination is in what is kept.
+# What changes when a spec is saved again. The destination is also retained.
 _OF_A_SAVE = ('id', 'requested_destination')
 
-# What a request is made of, of all that is kept.
-_KEPT = ('requested_networks', 'requested_destination')
+# The retained entries that a request is made of.
+_RETAINED = ('requested_networks', 'requested_destination')
 
 
 def find(
@@ -49,14 +49,14 @@ def find(
     :returns: nothing for a server that is gone.
     """
     cctxt = cells.in_cell0(context)
-    found: dict[str, bytes] = {}
+    keys: dict[str, bytes] = {}
     for first in range(0, len(uuids), PAGE):
         page = uuids[first:first + PAGE]
         extras = _extras(cctxt, page)
         for uuid, blob in _blobs(context, page):
             if uuid in extras:
-                found[uuid] = _value(blob, *extras[uuid])
-    return found
+                keys[uuid] = _value(blob, *extras[uuid])
+    return keys
 
 
 @api_db_api.context_manager.reader
@@ -93,13 +93,13 @@ def _value(
 
 def _text(blob: str, flavor: str | None, pci_requests: str | None) -> str:
     spec = jsonutils.loads(blob)
-    kept = spec.pop(our_objects.SECTION, None)
-    if isinstance(kept, dict):
-        kept = {name: kept.get(name) for name in _KEPT}
+    retained = spec.pop(our_objects.SECTION, None)
+    if isinstance(retained, dict):
+        retained = {name: retained.get(name) for name in _RETAINED}
     for name in _OF_A_SAVE:
         spec['nova_object.data'].pop(name, None)
     return str(jsonutils.dumps(
-        [_plain(spec), _plain(kept), flavor,
+        [_plain(spec), _plain(retained), flavor,
          _plain(jsonutils.loads(pci_requests or 'null'))], sort_keys=True))
 
 

@@ -181,7 +181,7 @@ class Sweeper:
         result.expired = self._expired.count(
             {server.uuid for server in waiting.values()
              if server.deadline <= now}, self._is_published_as_expired)
-        self._shapes.keep(waiting)
+        self._shapes.forget_others(waiting)
         self._checks.begin()
         ready = []
         for server in waiting.values():
@@ -218,7 +218,7 @@ class Sweeper:
         stopped: ty.Callable[[], bool],
     ) -> None:
         by_shape = self._by_shape(ready, now, result)
-        self._in_flight.keep(by_shape)
+        self._in_flight.forget_others(by_shape)
         result.shapes = len({shape.room for shape in by_shape})
         with_room = self._with_room(by_shape, now, result, stopped)
         if not with_room:
@@ -323,7 +323,7 @@ class Sweeper:
         :raises NoApi: if nova-api or Keystone does not answer.
         """
         reason = (self._backoff.reason(server.project_id, now)
-                  or self._in_flight.why_not(
+                  or self._in_flight.refusal(
                       shape, self._checks.room(shape).hosts, section, now))
         if reason is not None:
             return reason
@@ -357,7 +357,7 @@ class Sweeper:
         if answer.outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text, answer.outcome.value)
         if answer.outcome is _Outcome.ACCEPTED:
-            self._in_flight.sent(server, shape, now)
+            self._in_flight.record_sent(server, shape, now)
             self._backoff.end(server.uuid)
             self._backoff.end(server.project_id)
         reason = self._back_off(server, answer, section, now)

@@ -117,12 +117,12 @@ def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     except Exception as error:
         return Explanation(uuid, [], reasons.refused(error, uuid), notes=notes)
     asked = queries.demands(query)
-    found = probes.room(context, query)
-    if found.problem:
+    room = probes.room(context, query)
+    if room.problem:
         return Explanation(uuid, asked, reasons.Reason(
-            reasons.Code.CAPACITY, found.problem), notes=notes)
-    if found:
-        return Explanation(uuid, asked, None, hosts=found.hosts, notes=notes)
+            reasons.Code.CAPACITY, room.problem), notes=notes)
+    if room:
+        return Explanation(uuid, asked, None, hosts=room.hosts, notes=notes)
     short = list(shortage(context, query))
     return Explanation(uuid, asked, capacity(short), short, notes=notes)
 
@@ -149,9 +149,9 @@ def shortage(
         rest = queries.without(query, demand)
         if rest is None:
             continue
-        found = probes.room(context, queries.limited(rest, _HOSTS))
-        if found:
-            yield Short(demand, found.hosts)
+        room = probes.room(context, queries.limited(rest, _HOSTS))
+        if room:
+            yield Short(demand, room.hosts)
 
 
 def capacity(short: list[Short]) -> reasons.Reason:
@@ -200,18 +200,18 @@ def read(
     :raises NotBuried: if it has not been buried.
     """
     try:
-        found = lookup.find(context, uuid)
+        buried = lookup.find(context, uuid)
     except exception.InstanceMappingNotFound as error:
         raise NotBuried(f'There is no server {uuid}.') from error
-    if found is None:
+    if buried is None:
         raise NotBuried(
             f'Server {uuid} is not in cell0: it has a host, had one, or is '
             f'being built.')
-    if found.spec is None:
+    if buried.spec is None:
         raise NotBuried(f'Server {uuid} has no request spec.')
     try:
         return objects.Instance.get_by_uuid(
             cells.in_cell0(context), uuid,
-            expected_attrs=_LOADED), found.spec
+            expected_attrs=_LOADED), buried.spec
     except exception.InstanceNotFound as error:
         raise NotBuried(f'Server {uuid} was deleted.') from error

@@ -109,7 +109,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.keystone.down = True
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.pacing.LONGEST', 0.05))
-        with mock.patch('cell0_rebuild.wait.service._say_outage',
+        with mock.patch('cell0_rebuild.wait.service._log_outage',
                         autospec=True,
                         side_effect=OSError('The disk is full.')):
             self.service.start()
@@ -129,7 +129,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         for server in servers:
             self._delete_server(server)
         self._wait_for_assert(
-            lambda: self.assertEqual(set(), self.service._said))
+            lambda: self.assertEqual(set(), self.service._logged))
         self.assertEqual(1, self.said('perhaps'))
 
     def test_a_wrong_password_is_said(self):

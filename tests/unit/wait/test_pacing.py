@@ -126,7 +126,7 @@ class SlowStartTest(testtools.TestCase):
     def test_shapes_that_nobody_has_are_forgotten(self):
         for shape in ('a', 'b'):
             self.slow_start.landed(shape, 4)
-        self.slow_start.keep({'a'})
+        self.slow_start.forget_others({'a'})
         self.assertEqual((2, 1), (self.allowed('a'), self.allowed('b')))
 
 
