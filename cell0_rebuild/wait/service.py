@@ -9,6 +9,7 @@ sweep is tried again after a while. It does not end the process.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 import typing as ty
@@ -40,6 +41,9 @@ _WAIT = tenacity.wait_exponential(min=2, max=60)
 # Seconds until a service that stands by tries to lead again.
 _STANDBY = 5
 
+# Servers come back as long as one was sent or has landed in so many seconds.
+_MOVING = 5
+
 # Any other error is a mistake in this package, or in Nova.
 _OUTAGES = (exceptions.NoApi, rebuilds.WrongOptions, tooz.ToozError,
             db_exc.DBError, *outages.ALL)
@@ -57,6 +61,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._sweeper: sweep.Sweeper | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
+        self._moved_at = -math.inf
         self._logged: set[tuple[str, str]] = set()
         self._metrics: metrics.Metrics | None = None
 
@@ -179,11 +184,22 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         took = time.monotonic() - started
         if self._metrics is not None:
             self._metrics.note(result, took)
+        return self._pause(result, took - result.request_seconds)
+
+    def _pause(self, result: sweep.SweepResult, own_seconds: float) -> float:
+        """Return how long to rest after a sweep.
+
+        :param own_seconds: see :func:`pacing.pause`.
+        """
+        now = time.monotonic()
+        if result.has_moved():
+            self._moved_at = now
+        moving = now - self._moved_at < _MOVING
         budget = cfg.CONF[options.GROUP.name].probe_budget
         each = result.probe_seconds / result.probes if result.probes else 0.0
         return pacing.pause(
-            pacing.interval(result.shapes, each, budget),
-            took - result.request_seconds)
+            pacing.interval(result.shapes, each, budget, moving),
+            own_seconds, moving)
 
 
 def log_result(

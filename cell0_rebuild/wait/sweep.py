@@ -31,6 +31,7 @@ from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import placement_checks
 from cell0_rebuild.wait import project_limit
 from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import shares
@@ -124,6 +125,13 @@ class SweepResult:
     oldest_seconds: float = 0.0
     expired: int = 0
     landed_without_room: int = 0
+
+    def has_moved(self) -> bool:
+        """Tell whether a server was sent or has landed."""
+        return (any(answer.outcome is _Outcome.ACCEPTED
+                    for answer in self.answers.values())
+                or any(ended.state is rebuild_state.State.LANDED
+                       for ended in self.ended.values()))
 
 
 class Sweeper:

@@ -99,7 +99,8 @@ class Service:
                     if self._world.cloud.offers(flavor)
                     for server in self._first(flavor, now)], now)
         self._world.at(self._world.now + pacing.interval(
-            len(shapes), _PROBE, self._section.probe_budget), self._turn)
+            len(shapes), _PROBE, self._section.probe_budget, False),
+            self._turn)
 
     def _settle(self, now: datetime.datetime) -> None:
         for number in list(self._admission.on_their_way):
