@@ -90,7 +90,7 @@ def _configure(argv: list[str]) -> list[str]:
     if problems:
         return problems
     try:
-        rebuilds.Rebuilds(cfg.CONF)
+        rebuilds.RebuildClient(cfg.CONF)
     except rebuilds.WrongOptions as error:
         return [str(error)]
     activation.check_nova(cfg.CONF)
@@ -125,30 +125,30 @@ def _once(dry_run: bool) -> int:
     from cell0_rebuild.wait import outages
     from cell0_rebuild.wait import service
     from cell0_rebuild.wait import sweep
-    swept = sweep.Swept()
+    result = sweep.SweepResult()
     try:
-        factory.sweeper(dry_run).sweep(swept)
+        factory.sweeper(dry_run).sweep(result)
     except (exceptions.NoApi, *outages.ALL) as error:
         print(f'This does not answer: {exceptions.text(error)}',
               file=sys.stderr)
         return FAILED
     finally:
         if not dry_run:
-            service.report(swept, set())
+            service.log_result(result, set())
     if dry_run:
-        _show(swept)
+        _show(result)
     return DONE
 
 
-def _show(swept: sweep.Swept) -> None:
-    for uuid in swept.answers:
+def _show(result: sweep.SweepResult) -> None:
+    for uuid in result.answers:
         print(f'{uuid} would be rebuilt.')
     counts = collections.Counter(
-        reason.code.value for reason in swept.reasons.values())
+        reason.code.value for reason in result.reasons.values())
     for code, count in sorted(counts.items()):
         print(f'{count} wait: {code}')
     for problem, count in sorted(
-            collections.Counter(swept.problems.values()).items()):
+            collections.Counter(result.problems.values()).items()):
         print(f'{count} with a problem: {problem}')
 
 

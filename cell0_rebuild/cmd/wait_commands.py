@@ -56,7 +56,8 @@ def add_parser(subparsers: ty.Any) -> None:
 
 
 def _add(
-    commands: ty.Any, name: str, run: ty.Callable[[ty.Any], int], text: str
+    commands: ty.Any, name: str, run: ty.Callable[[argparse.Namespace], int],
+    text: str,
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text, description=text, epilog=_EXIT_CODES)

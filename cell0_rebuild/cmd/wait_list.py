@@ -19,6 +19,7 @@ from cell0_rebuild.cmd import html_page
 
 if ty.TYPE_CHECKING:
     import argparse
+    import datetime
 
     from cell0_rebuild.wait import listing
 
@@ -81,7 +82,7 @@ def _show(rows: collections.abc.Iterator[listing.Row]) -> None:
 
 
 def _cells(
-    row: listing.Row, time: ty.Callable[[ty.Any], str]
+    row: listing.Row, time: ty.Callable[[datetime.datetime], str]
 ) -> list[ty.Any]:
     reason = row.reason.code.value
     return [
@@ -106,17 +107,18 @@ def _show_json(rows: collections.abc.Iterator[listing.Row]) -> None:
 
 
 def _show_html(rows: collections.abc.Iterator[listing.Row]) -> None:
-    found = list(rows)
+    all_rows = list(rows)
     print(html_page.page(
-        _COLUMNS, [_cells(row, _time_in_two_lines) for row in found],
-        (row.reason.code.value for row in found), _time(timeutils.utcnow())))
+        _COLUMNS, [_cells(row, _time_in_two_lines) for row in all_rows],
+        (row.reason.code.value for row in all_rows),
+        _time(timeutils.utcnow())))
 
 
-def _time(when: ty.Any) -> str:
+def _time(when: datetime.datetime) -> str:
     return f'{when:%Y-%m-%dT%H:%M:%SZ}'
 
 
-def _time_in_two_lines(when: ty.Any) -> str:
+def _time_in_two_lines(when: datetime.datetime) -> str:
     return f'{when:%Y-%m-%d\n%H:%M:%SZ}'
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether another server may be sent, as a function of how others have ended.
+"""Decides whether another rebuild may be requested now.
 
-It reads nothing: it is told who was sent, and what became of them.
+The decision depends on the rebuilds that are in progress and on how earlier
+ones ended. This module reads nothing itself: its caller records both.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import waiting_server as records
 
+if ty.TYPE_CHECKING:
+    from oslo_config import cfg
+
 _OTHERS_FIRST = reasons.Reason(
     reasons.Code.ORDER,
     'There is room. The server is tried when those that are being built are '
     'ACTIVE.')
 
-# Most builds have ended by then.
+# Most builds end in this time.
 _SLOW = datetime.timedelta(minutes=15)
 
 _State = rebuild_state.State
@@ -35,9 +39,9 @@ _State = rebuild_state.State
 
 @dataclasses.dataclass(frozen=True)
 class Sent:
-    """A server on its way.
+    """A server whose rebuild is in progress.
 
-    :param at: since when.
+    :param at: when the rebuild was accepted.
     """
 
     server: records.Waiting
@@ -46,7 +50,10 @@ class Sent:
 
 
 class Admission:
-    """Knows who is on its way. All times are UTC without a time zone."""
+    """Knows the rebuilds in progress. Times are UTC, without a time zone.
+
+    :ivar on_their_way: the servers that are being rebuilt, by their UUIDs.
+    """
 
     def __init__(
         self, clock: collections.abc.Callable[[], float] = time.monotonic
@@ -56,9 +63,9 @@ class Admission:
         self._start = pacing.SlowStart()
         self._minute = pacing.PerMinute(clock)
         self._hosts = broken_hosts.BrokenHosts()
-        # Of shapes that have room together, and of each of them.
+        # The rests of shapes with the same room, and of each shape.
         self._rooms, self._backoff = backoff.Backoff(), backoff.Backoff()
-        # Whose builds were the last to fail, since one has landed.
+        # The projects whose builds failed since the last one that landed.
         self._failing: set[str] = set()
 
     @property
@@ -66,10 +73,10 @@ class Admission:
         """Whether builds fail on hosts."""
         return self._hosts.stopped
 
-    def mended(self, at: datetime.datetime | None) -> None:
-        """Count no builds that failed on hosts before.
+    def hosts_mended(self, at: datetime.datetime | None) -> None:
+        """Forget the builds that failed on hosts before a time.
 
-        :param at: since when an operator says that hosts are good, or None.
+        :param at: when the hosts were mended, as an operator says, or None.
         """
         self._hosts.mended(at)
 
@@ -77,15 +84,16 @@ class Admission:
         self, servers: list[records.Waiting],
         shapes: collections.abc.Mapping[str, shape_cache.Shape],
     ) -> list[records.Waiting]:
-        """Return the servers as they are to be tried.
+        """Return the servers in the order in which they are tried.
 
-        Of those that have room together, those whose shape was refused come
-        last until one of them lands: filters may take another shape. While
-        builds fail on hosts, those of other projects come first: what fails
-        may be the image of a project, and not a host.
+        Several shapes can have the same room. If filters refuse one of them,
+        they may accept another. So a shape that was refused comes after the
+        others of its room, until one of it lands. While builds fail on hosts,
+        servers of other projects come first: the image of a project may be
+        what fails.
 
         :param servers: in their order.
-        :param shapes: of each server, by its UUID.
+        :param shapes: the shape of each server, by its UUID.
         """
         def room(server: records.Waiting) -> str | None:
             name = str(shapes[server.uuid].room)
@@ -107,19 +115,20 @@ class Admission:
         return (self._rooms.reason(str(shape.room), now)
                 or self._backoff.reason(str(shape), now))
 
-    def why_not(
-        self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
-        now: datetime.datetime,
+    def refusal(
+        self, shape: shape_cache.Shape, hosts: int,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
         others: collections.abc.Sequence[datetime.datetime] = (),
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 
-        One that may is counted as requested. What was sent at the same
-        moment, of whatever shape, may take the room of a host each.
+        If one may be sent, the result is None, and it is counted as sent in
+        this minute. Each server that was sent in this sweep, of any shape, may
+        take the room of one host.
 
-        :param hosts: how many have room for the shape.
+        :param hosts: how many hosts have room for the shape.
         :param section: the options.
-        :param others: since when servers that others sent are on their way.
+        :param others: when the rebuilds in progress of other services began.
         """
         rest = self.rest(shape, now)
         if rest is not None:
@@ -128,7 +137,7 @@ class Admission:
             return (reasons.Reason(reasons.Code.BROKEN_HOSTS)
                     if self.stopped else _OTHERS_FIRST)
         sent = self.on_their_way.values()
-        # The scheduler has taken those that take long.
+        # A build that takes long has passed the scheduler.
         alike = sum(one.shape.room == shape.room and one.at + _SLOW > now
                     for one in sent)
         if (sum(one.at == now for one in sent) >= hosts
@@ -142,36 +151,36 @@ class Admission:
         self, now: datetime.datetime,
         others: collections.abc.Sequence[datetime.datetime],
     ) -> bool:
-        """Tell whether too many are on their way, over all shapes.
+        """Tell whether too many rebuilds are in progress, over all shapes.
 
-        Those that take long may be slow, or their hosts may have died. One
-        more tells which: if it lands, others follow.
+        If all of them take long, builds may be slow, or their hosts may have
+        died. One more server tells which: if it lands, others follow.
         """
         begun = [*(one.at for one in self.on_their_way.values()), *others]
         slow = not self._hosts.failing and all(
             at + _SLOW <= now for at in begun)
         return len(begun) >= self._hosts.allowed(now) + slow
 
-    def sent(
+    def record_sent(
         self, server: records.Waiting, shape: shape_cache.Shape,
         now: datetime.datetime,
     ) -> None:
         """Note that the rebuild of a server was accepted."""
         self.on_their_way[server.uuid] = Sent(server, shape, now)
 
-    def lost(self, uuid: str) -> Sent:
-        """Look no longer at a server on its way, and return it."""
+    def remove(self, uuid: str) -> Sent:
+        """Forget a rebuild in progress, and return it."""
         return self.on_their_way.pop(uuid)
 
-    def settled(
-        self, uuid: str, state: rebuild_state.State, section: ty.Any,
-        now: datetime.datetime,
+    def record_end(
+        self, uuid: str, state: rebuild_state.State,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> Sent:
-        """Note what became of a server, and return it.
+        """Note how the rebuild of a server ended, and return it.
 
         :param section: the options.
         """
-        sent = self.lost(uuid)
+        sent = self.remove(uuid)
         if state is _State.LANDED:
             self._start.landed(sent.shape.room, section.at_once)
             self._rooms.end(str(sent.shape.room))
@@ -183,13 +192,14 @@ class Admission:
         return sent
 
     def _refused(
-        self, shape: shape_cache.Shape, section: ty.Any,
+        self, shape: shape_cache.Shape, section: cfg.ConfigOpts.GroupAttr,
         now: datetime.datetime,
     ) -> None:
-        """Let a shape rest: others of it would be refused likewise.
+        """Let a shape rest after the scheduler refused a server of it.
 
-        Those that have room with it may be taken. They rest too, but no
-        longer each time, so that a trial of each does not take long.
+        The scheduler would refuse the others too. It may accept other shapes
+        of the same room. These rest as well, but not longer each time: so
+        each of them is tried soon.
         """
         reason = reasons.Reason(reasons.Code.SCHEDULER)
         self._backoff.begin(
@@ -197,13 +207,13 @@ class Admission:
         self._rooms.begin(
             str(shape.room), reason, now, section.backoff, section.backoff)
 
-    def built(
+    def record_build(
         self, state: rebuild_state.State, at: datetime.datetime,
         project_id: str = '',
     ) -> None:
-        """Note how a build on a host has ended, whoever has sent it.
+        """Note how a build on a host ended, whoever requested it.
 
-        :param project_id: of its server, if that matters.
+        :param project_id: the project of the server, if that matters.
         """
         if state is _State.LANDED:
             self._hosts.landed(at)
@@ -212,8 +222,8 @@ class Admission:
             self._hosts.failed(at)
             self._failing.add(project_id)
 
-    def keep(
+    def forget_others(
         self, shapes: collections.abc.Iterable[shape_cache.Shape]
     ) -> None:
-        """Forget how fast servers of other shapes may be sent."""
-        self._start.keep({shape.room for shape in shapes})
+        """Forget how many servers of all other shapes may be sent."""
+        self._start.forget_others({shape.room for shape in shapes})

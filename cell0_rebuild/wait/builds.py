@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the cells tell of the builds of rebuilt servers.
+"""The builds of rebuilt servers, read from the cells.
 
-A service that starts anew, or works beside another one, knows so what hosts
-have done with the servers that it did not send itself.
+A service that has just started, or works beside another one, needs to know
+how builds end whose rebuilds it did not request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import typing as ty
 
 from nova.compute import instance_actions
 from nova import context as nova_context
@@ -20,7 +19,7 @@ from nova.db.main import models
 import sqlalchemy as sa
 
 from cell0_rebuild.move import cells
-from cell0_rebuild.wait import dead_cells
+from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import rebuild_state
 
 # Of a build on a host. The rebuild of a server that has a host has another.
@@ -42,7 +41,8 @@ class Build:
 
 
 def since(
-    context: ty.Any, begin: datetime.datetime, dead: dead_cells.DeadCells
+    context: nova_context.RequestContext, begin: datetime.datetime,
+    down: down_cells.DownCells,
 ) -> list[Build]:
     """Return all builds of servers that exist, the oldest first.
 
@@ -51,21 +51,23 @@ def since(
 
     :param context: an administrator's.
     :param begin: of the first build; UTC, without a time zone.
-    :param dead: the cells that are away; changed.
+    :param down: the cells that are away; changed.
     """
-    # So are all of CELLS loaded.
+    # This loads all of CELLS.
     cells.cell0(context)
-    found: list[Build] = []
+    all_builds: list[Build] = []
     for cell in nova_context.CELLS:
         if cell.is_cell0():
             continue
-        with contextlib.suppress(dead_cells.Dead), dead.looking(cell):
-            found += _in_cell(cells.targeted(context, cell), begin)
-    return sorted(found, key=lambda build: (build.at, build.uuid))
+        with contextlib.suppress(down_cells.CellDown), down.looking(cell):
+            all_builds += _in_cell(cells.targeted(context, cell), begin)
+    return sorted(all_builds, key=lambda build: (build.at, build.uuid))
 
 
 @main_db_api.pick_context_manager_reader
-def _in_cell(context: ty.Any, begin: datetime.datetime) -> list[Build]:
+def _in_cell(
+    context: nova_context.RequestContext, begin: datetime.datetime
+) -> list[Build]:
     instance, action = models.Instance, models.InstanceAction
     event = models.InstanceActionEvent
     rows = context.session.query(

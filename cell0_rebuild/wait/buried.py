@@ -30,6 +30,9 @@ from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import wishes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 PAGE = 500
 
 # What Nova writes to an action one of whose events has failed.
@@ -37,9 +40,6 @@ _FAILED = 'Error'
 
 # In place of what a flavor says that cannot be read.
 _DAMAGED = 'damaged'
-
-_Row = ty.Any
-
 
 @dataclasses.dataclass(frozen=True)
 class Buried:
@@ -53,8 +53,8 @@ class Buried:
     :param tried_at: when the last of them began, likewise UTC.
     :param can_be_rebuilt: False if its networks are unknown, because it was
         buried without this package.
-    :param section: what is kept in its RequestSpec, if an operator has
-        decided something; else None.
+    :param section: the package's section of its RequestSpec, if an operator
+        has decided something; else None.
     """
 
     uuid: str
@@ -71,23 +71,24 @@ class Buried:
 
 
 def pages(
-    context: ty.Any, project_id: str | None = None
+    context: nova_context.RequestContext, project_id: str | None = None
 ) -> collections.abc.Iterator[list[Buried]]:
     """Yield all servers that are buried, oldest row first.
 
     :param context: an administrator's.
     :param project_id: of these servers only.
     """
-    home = cells.cell0(context)
-    cctxt = cells.targeted(context, home)
+    cell0 = cells.cell0(context)
+    cctxt = cells.targeted(context, cell0)
     last = 0
     while rows := _instances(cctxt, project_id, last):
         last = rows[-1].id
-        yield _page(context, cctxt, home.id, rows)
+        yield _page(context, cctxt, cell0.id, rows)
 
 
 def _page(
-    context: ty.Any, cctxt: ty.Any, cell0_id: int, rows: list[_Row]
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    cell0_id: int, rows: list[sa.engine.Row],
 ) -> list[Buried]:
     uuids = [row.uuid for row in rows]
     specs = _specs(context, cell0_id, uuids)
@@ -104,8 +105,8 @@ def _page(
 
 @main_db_api.pick_context_manager_reader
 def _instances(
-    context: ty.Any, project_id: str | None, last: int
-) -> list[_Row]:
+    context: nova_context.RequestContext, project_id: str | None, last: int
+) -> list[sa.engine.Row]:
     model, extra = models.Instance, models.InstanceExtra
     query = context.session.query(
         model.id, model.uuid, model.project_id, model.created_at,
@@ -123,21 +124,21 @@ def _instances(
 
 @main_db_api.pick_context_manager_reader
 def _metadata(
-    context: ty.Any, uuids: list[str]
+    context: nova_context.RequestContext, uuids: list[str]
 ) -> dict[str, dict[str, str]]:
     model = models.InstanceMetadata
-    found: dict[str, dict[str, str]] = {}
+    metadata: dict[str, dict[str, str]] = {}
     for uuid, key, value in context.session.query(
             model.instance_uuid, model.key, model.value).filter(
             model.instance_uuid.in_(uuids), model.deleted == 0,
             model.key.in_([wishes.WAIT, wishes.NICE])):
-        found.setdefault(uuid, {})[key] = value
-    return found
+        metadata.setdefault(uuid, {})[key] = value
+    return metadata
 
 
 @main_db_api.pick_context_manager_reader
 def _attempts(
-    context: ty.Any, uuids: list[str]
+    context: nova_context.RequestContext, uuids: list[str]
 ) -> dict[str, tuple[int, datetime.datetime]]:
     """Return how many rebuilds have failed, and when the last began.
 
@@ -155,9 +156,12 @@ def _attempts(
 
 @api_db_api.context_manager.reader
 def _specs(
-    context: ty.Any, cell0_id: int, uuids: list[str]
+    context: nova_context.RequestContext, cell0_id: int, uuids: list[str]
 ) -> dict[str, tuple[bool, ty.Any]]:
-    """Return what is kept of the servers that are mapped to cell0."""
+    """Return what the RequestSpecs have of servers mapped to cell0.
+
+    :returns: whether the networks are retained, and the section or None.
+    """
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
     rows = context.session.query(
         mapping.instance_uuid, lookup.has_retained(spec.spec),
@@ -172,14 +176,14 @@ def _specs(
 
 
 def _section(blob: str) -> ty.Any:
-    """Return what is kept, or the blob itself if it is damaged."""
+    """Return the package's section, or the blob itself if it is damaged."""
     try:
         return our_objects.section(blob)
     except (ValueError, AttributeError):
         return blob
 
 
-def _if_in(text: str, column: ty.Any) -> ty.Any:
+def _if_in(text: str, column: sa.sql.ColumnElement) -> sa.sql.ColumnElement:
     """Return a column that is NULL where it has not the text.
 
     Most rows have it not, and need not be sent.

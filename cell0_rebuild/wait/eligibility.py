@@ -13,6 +13,9 @@ from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import waiting_server
 from cell0_rebuild.wait import wishes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 @dataclasses.dataclass(frozen=True)
 class Census:
@@ -33,7 +36,8 @@ class Census:
 
 
 def take(
-    context: ty.Any, site: wishes.Site, project_id: str | None = None
+    context: nova_context.RequestContext, site: wishes.Site,
+    project_id: str | None = None,
 ) -> Census:
     """Find all servers that wait.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Make a sweeper that acts, or one that only looks."""
+"""Makes a sweeper that acts, or one for a dry run."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import sweep
 
 
-class _Pretends:
-    """Takes every request for accepted."""
+class _AcceptsAll:
+    """Requests nothing: every rebuild counts as accepted."""
 
-    def ask(
+    def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> rebuilds.Answer:
         return rebuilds.Answer(rebuilds.Outcome.ACCEPTED)
 
 
-class _TellsNobody(notices.Notices):
-    """Knows what was told, and writes nothing."""
+class _PublishesNothing(notices.Notices):
+    """Reads what was published, and writes nothing."""
 
-    def tell(
-        self, found: collections.abc.Mapping[str, reasons.Reason]
+    def publish(
+        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
         return 0
 
 
-class _ShowsNothing:
-    """Leaves all servers as they are shown."""
+class _UpdatesNothing:
+    """Writes no status."""
 
-    def show(
+    def update(
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:
@@ -47,7 +47,7 @@ class _ShowsNothing:
 
 
 def check() -> None:
-    """Check the options of this process, which may be read again.
+    """Check the options of this process, which a signal may have changed.
 
     :raises WrongOptions: if a value cannot be.
     """
@@ -59,7 +59,7 @@ def check() -> None:
 def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
-    :param dry_run: it asks for nothing and writes nothing.
+    :param dry_run: whether the sweeper requests and writes nothing.
     :raises WrongOptions: if a value cannot be, or it cannot get tokens.
     """
     check()
@@ -67,8 +67,8 @@ def sweeper(dry_run: bool = False) -> sweep.Sweeper:
     in_cell0 = cells.in_cell0(context)
     if dry_run:
         return sweep.Sweeper(
-            context, cfg.CONF, _Pretends(), _TellsNobody(in_cell0),
-            _ShowsNothing())
+            context, cfg.CONF, _AcceptsAll(), _PublishesNothing(in_cell0),
+            _UpdatesNothing())
     return sweep.Sweeper(
-        context, cfg.CONF, rebuilds.Rebuilds(cfg.CONF),
-        notices.Notices(in_cell0), showing.Showing(in_cell0))
+        context, cfg.CONF, rebuilds.RebuildClient(cfg.CONF),
+        notices.Notices(in_cell0), showing.ShownStatus(in_cell0))

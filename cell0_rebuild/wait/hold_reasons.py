@@ -11,9 +11,13 @@ from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import waiting_server as records
 
+if ty.TYPE_CHECKING:
+    from oslo_config import cfg
+
 
 def reason(
-    server: records.Waiting, section: ty.Any, now: datetime.datetime
+    server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
+    now: datetime.datetime,
 ) -> reasons.Reason | None:
     """Return why a server is not tried now; None if it can be.
 
@@ -33,7 +37,7 @@ def reason(
 
 
 def next_try(
-    server: records.Waiting, section: ty.Any
+    server: records.Waiting, section: cfg.ConfigOpts.GroupAttr
 ) -> datetime.datetime | None:
     """Return until when a server rests; None if it has not been tried."""
     return pacing.next_try(server, section.backoff, section.backoff_max)

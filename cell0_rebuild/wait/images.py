@@ -19,6 +19,9 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import cells
 from cell0_rebuild.wait import outages
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 
@@ -26,7 +29,7 @@ class Unknown(Exception):
     """The image cannot be told; the text says why, for the owner."""
 
 
-def to_name(context: ty.Any, uuid: str) -> str | None:
+def to_name(context: nova_context.RequestContext, uuid: str) -> str | None:
     """Return the image that a server in cell0 has.
 
     :param context: an administrator's.
@@ -56,5 +59,5 @@ def to_name(context: ty.Any, uuid: str) -> str | None:
 
 
 @functools.cache
-def _compute_api() -> ty.Any:
+def _compute_api() -> nova_compute_api.API:
     return nova_compute_api.API()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The servers on their way, and whether another one may join them."""
+"""The rebuilds in progress, and whether another one may be requested."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from oslo_log import log as logging
 
 from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
-from cell0_rebuild.wait import dead_cells
+from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import waiting_server as records
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
 LOG = logging.getLogger(__name__)
 
-# Who is on its way for longer waits for an operator: its conductor has died.
+# A rebuild that takes longer needs an operator: its conductor may have died.
 _LOST = datetime.timedelta(hours=1)
 
-# Of two builds that failed in a row, the first may have been so long ago.
+# How far back builds are read.
 _HISTORY = datetime.timedelta(hours=2)
 
 _State = rebuild_state.State
@@ -34,9 +38,9 @@ _BUILT = (_State.LANDED, _State.FAILED_ON_HOST)
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """What became of a server that was on its way.
+    """How a rebuild ended.
 
-    :param waited: from its creation on, if it has landed.
+    :param waited: the time since the server was created, if it has landed.
     """
 
     state: rebuild_state.State
@@ -44,63 +48,64 @@ class Ended:
 
 
 class InFlight:
-    """Knows who is on its way.
+    """Knows the rebuilds in progress.
 
-    What others have sent, or an earlier process, is read from the cells.
+    It remembers those that this process requested. Those of other services,
+    or of an earlier process, are read from the cells.
 
-    :ivar cells: those that are away.
+    :ivar cells: the cells whose databases do not answer.
     """
 
-    def __init__(self, context: ty.Any) -> None:
-        """Know of nobody yet.
+    def __init__(self, context: nova_context.RequestContext) -> None:
+        """Begin without rebuilds.
 
         :param context: an administrator's.
         """
         self._context = context
-        self.cells = dead_cells.DeadCells()
+        self.cells = down_cells.DownCells()
         self._admission = admission.Admission()
         self._noted: dict[str, datetime.datetime] = {}
         self._others: list[datetime.datetime] = []
         self._learned_at: datetime.datetime | None = None
 
     def has(self, uuid: str) -> bool:
-        """Tell whether a server is on its way."""
+        """Tell whether this process has requested a rebuild in progress."""
         return uuid in self._admission.on_their_way
 
     def settle(
-        self, section: ty.Any, now: datetime.datetime
-    ) -> dict[str, Ended]:
-        """Look where the servers are that were on their way.
+        self, section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime
+    ) -> collections.abc.Iterator[tuple[str, Ended]]:
+        """Yield the rebuilds that have ended, with the UUIDs of the servers.
+
+        Each is yielded before the next server is looked up, because that may
+        fail.
 
         :param section: the options.
-        :returns: what became of those that no longer are, by their UUID.
         """
         self._hear_operator(section.hosts_mended_at)
-        ended: dict[str, Ended] = {}
         for uuid, sent in list(self._admission.on_their_way.items()):
             state = self._state(uuid)
             if state is not _State.ON_ITS_WAY:
-                ended[uuid] = Ended(
+                self._admission.record_end(uuid, state, section, now)
+                self._note_build(uuid, sent.server.project_id, state, now)
+                yield uuid, Ended(
                     state, now - sent.server.created_at
                     if state is _State.LANDED else None)
-                self._admission.settled(uuid, state, section, now)
-                self._note_build(uuid, sent.server.project_id, state, now)
             elif sent.at + _LOST <= now:
                 LOG.warning(
                     'The server has been on its way for too long and is no '
                     'longer looked at.', instance_uuid=uuid)
-                self._admission.lost(uuid)
-        return ended
+                self._admission.remove(uuid)
 
     def _hear_operator(self, mended: datetime.datetime | None) -> None:
         stopped = self._admission.stopped
-        self._admission.mended(mended)
+        self._admission.hosts_mended(mended)
         if stopped and not self._admission.stopped:
             LOG.info('An operator says that hosts are good: servers are sent '
                      'again.')
 
     def _state(self, uuid: str) -> rebuild_state.State:
-        """Tell where a server is; if nobody can tell, it is on its way."""
+        """Tell where a server is: on its way, if a database is away."""
         try:
             return rebuild_state.of(self._context, uuid, self.cells)
         except outages.DATABASES:
@@ -111,16 +116,16 @@ class InFlight:
         shapes: collections.abc.Mapping[str, shape_cache.Shape],
         now: datetime.datetime,
     ) -> list[records.Waiting]:
-        """Return the servers as they are to be tried.
+        """Return the servers in the order in which they are tried.
 
         :param servers: in their order.
-        :param shapes: of each server, by its UUID.
+        :param shapes: the shape of each server, by its UUID.
         """
         self._learn(now)
         return self._admission.ordered(servers, shapes)
 
     def stopped(self, now: datetime.datetime) -> bool:
-        """Tell whether builds fail on hosts, so that one is sent at most."""
+        """Tell whether builds fail on hosts. Then at most one is sent."""
         self._learn(now)
         return self._admission.stopped
 
@@ -130,47 +135,48 @@ class InFlight:
         """Return why a shape rests; None if it does not."""
         return self._admission.rest(shape, now)
 
-    def why_not(
-        self, shape: shape_cache.Shape, hosts: int, section: ty.Any,
-        now: datetime.datetime,
+    def refusal(
+        self, shape: shape_cache.Shape, hosts: int,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 
-        One that may is counted as sent.
+        If one may be sent, the result is None, and it is counted as sent in
+        this minute.
 
-        :param hosts: how many have room for the shape.
+        :param hosts: how many hosts have room for the shape.
         :param section: the options.
         """
         if self._admission.rest(shape, now) is None:
             self._learn(now)
-        return self._admission.why_not(
+        return self._admission.refusal(
             shape, hosts, section, now, self._others)
 
-    def sent(
+    def record_sent(
         self, server: records.Waiting, shape: shape_cache.Shape,
         now: datetime.datetime,
     ) -> None:
         """Note that the rebuild of a server was accepted."""
-        self._admission.sent(server, shape, now)
+        self._admission.record_sent(server, shape, now)
 
-    def keep(
+    def forget_others(
         self, shapes: collections.abc.Iterable[shape_cache.Shape]
     ) -> None:
-        """Forget how fast servers of other shapes may be sent."""
-        self._admission.keep(shapes)
+        """Forget how many servers of all other shapes may be sent."""
+        self._admission.forget_others(shapes)
 
     def _learn(self, now: datetime.datetime) -> None:
-        """Note the builds of servers that others have sent, once a sweep."""
+        """Note the builds that others requested, once a sweep."""
         if self._learned_at == now:
             return
         self._learned_at = now
-        found = [build for build in builds.since(
-                     self._context, now - _HISTORY, self.cells)
-                 if not self.has(build.uuid)]
+        foreign = [build for build in builds.since(
+                       self._context, now - _HISTORY, self.cells)
+                   if not self.has(build.uuid)]
         self._others = [
-            build.at for build in found
+            build.at for build in foreign
             if build.state is _State.ON_ITS_WAY and build.at + _LOST > now]
-        for build in found:
+        for build in foreign:
             self._note_build(
                 build.uuid, build.project_id, build.state, build.at)
         self._noted = {uuid: at for uuid, at in self._noted.items()
@@ -183,7 +189,7 @@ class InFlight:
         if uuid in self._noted or state not in _BUILT:
             return
         stopped = self._admission.stopped
-        self._admission.built(state, at, project_id)
+        self._admission.record_build(state, at, project_id)
         self._noted[uuid] = at
         if self._admission.stopped and not stopped:
             LOG.warning('Builds fail on hosts: one server is tried every half '

@@ -15,8 +15,11 @@ import typing as ty
 
 from oslo_serialization import jsonutils
 
+if ty.TYPE_CHECKING:
+    from nova import objects
 
-def of(spec: ty.Any) -> str:
+
+def of(spec: objects.RequestSpec) -> str:
     """Return a value that is the same for servers that filters take alike.
 
     :param spec: a complete RequestSpec.
@@ -28,19 +31,19 @@ def of(spec: ty.Any) -> str:
     return hashlib.sha256(text.encode(errors='replace')).hexdigest()
 
 
-def _get(spec: ty.Any, name: str) -> ty.Any:
+def _get(spec: objects.RequestSpec, name: str) -> ty.Any:
     return getattr(spec, name) if name in spec else None
 
 
-def _image(spec: ty.Any) -> ty.Any:
+def _image(spec: objects.RequestSpec) -> dict[str, ty.Any] | None:
     image = _get(spec, 'image')
     if image is None or 'properties' not in image:
         return None
     # Else it tells also which of them were changed last.
-    return image.properties.obj_to_primitive()['nova_object.data']
+    return dict(image.properties.obj_to_primitive()['nova_object.data'])
 
 
-def _devices(spec: ty.Any) -> list[ty.Any]:
+def _devices(spec: objects.RequestSpec) -> list[str]:
     """Return what PCI devices are asked for, without by which port."""
     requests = _get(spec, 'pci_requests')
     return [] if requests is None else sorted(
@@ -48,6 +51,6 @@ def _devices(spec: ty.Any) -> list[ty.Any]:
                         sort_keys=True) for request in requests.requests)
 
 
-def _networks(spec: ty.Any) -> ty.Any:
+def _networks(spec: objects.RequestSpec) -> list[ty.Any] | None:
     metadata = _get(spec, 'network_metadata')
     return metadata and [sorted(metadata.physnets), metadata.tunneled]

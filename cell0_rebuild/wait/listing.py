@@ -27,6 +27,10 @@ from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import why
 from cell0_rebuild.wait import wish_options
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
 _ROOM = reasons.Reason(
     reasons.Code.ORDER,
     'Placement has room. The server is tried when it is its turn.')
@@ -58,7 +62,8 @@ class Row:
 
 
 def rows(
-    context: ty.Any, conf: ty.Any, project_id: str | None = None
+    context: nova_context.RequestContext, conf: cfg.ConfigOpts,
+    project_id: str | None = None,
 ) -> collections.abc.Iterator[Row]:
     """Yield all servers that wait, the first first.
 
@@ -68,10 +73,10 @@ def rows(
     :raises NoPlacement: if it does not answer.
     """
     section = conf[options.GROUP.name]
-    found = eligibility.take(context, wish_options.site(conf))
+    census = eligibility.take(context, wish_options.site(conf))
     now = timeutils.utcnow()
     waiting = project_limit.within(
-        found.waiting, section.max_waiting_per_project, now)
+        census.waiting, section.max_waiting_per_project, now)
     numbered = [
         (position, server) for position, server in _numbered(
             _ordered(context, section, waiting), now)
@@ -94,7 +99,7 @@ def rows(
                 position, server, _shape(query.text),
                 hold_reasons.reason(server, section, now) or _with_told(
                     asked.reason(query), told.get(server.uuid, '')),
-                found.held_for.get(server.uuid),
+                census.held_for.get(server.uuid),
                 until if until is not None and until > now else None)
 
 
@@ -118,7 +123,8 @@ def _shape(query: str) -> str:
 
 
 def _ordered(
-    context: ty.Any, section: ty.Any, waiting: list[records.Waiting]
+    context: nova_context.RequestContext, section: cfg.ConfigOpts.GroupAttr,
+    waiting: list[records.Waiting],
 ) -> list[records.Waiting]:
     projects = {server.project_id for server in waiting}
     return order.ordered(section.order, waiting, (
@@ -144,7 +150,7 @@ class _Query(ty.NamedTuple):
 class _Asked:
     """Builds and asks what is the same for many servers only once."""
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         self._context = context
         self._queries: dict[bytes, _Query] = {}
         self._reasons: dict[str, reasons.Reason] = {}
@@ -167,14 +173,14 @@ class _Asked:
         if query.problem:
             return query.problem
         if query.text not in self._reasons:
-            found = probes.room(
+            room = probes.room(
                 self._context, queries.limited(query.text, 1))
-            self._reasons[query.text] = _ROOM if found else reasons.Reason(
-                reasons.Code.CAPACITY, found.problem)
+            self._reasons[query.text] = _ROOM if room else reasons.Reason(
+                reasons.Code.CAPACITY, room.problem)
         return self._reasons[query.text]
 
     def _built(self, uuid: str) -> _Query:
-        found = why.asked(self._context, uuid)
-        if isinstance(found, reasons.Reason):
-            return _Query(problem=found)
-        return _Query(queries.canonical(found.query))
+        asked = why.asked(self._context, uuid)
+        if isinstance(asked, reasons.Reason):
+            return _Query(problem=asked)
+        return _Query(queries.canonical(asked.query))

@@ -53,7 +53,7 @@ class Metrics:
             'server.', ['result'])
         self._expired = self._counter(
             'expired', 'Servers whose time became over.')
-        self._without_yes = self._counter(
+        self._landed_without_room = self._counter(
             'without_yes', 'Servers that landed though Placement had no room '
             'for them when it was asked last.')
         self._waited = prometheus.Histogram(
@@ -72,29 +72,29 @@ class Metrics:
         prometheus.start_http_server(
             address.port, address.host, self.registry)
 
-    def note(self, swept: sweep.Swept, seconds: float) -> None:
+    def note(self, result: sweep.SweepResult, seconds: float) -> None:
         """Add what a whole sweep has found.
 
         :param seconds: how long it took.
         """
         counts = collections.Counter(
-            reason.code for reason in swept.reasons.values())
+            reason.code for reason in result.reasons.values())
         for code in reasons.Code:
             self._waiting.labels(code.value).set(counts[code])
-        self._shapes.set(swept.shapes)
-        self._oldest.set(swept.oldest_seconds)
-        self._without_role.set(len(swept.without_role))
-        self._probes.inc(swept.probes)
-        self._probe_seconds.inc(swept.probe_seconds)
+        self._shapes.set(result.shapes)
+        self._oldest.set(result.oldest_seconds)
+        self._without_role.set(len(result.without_role))
+        self._probes.inc(result.probes)
+        self._probe_seconds.inc(result.probe_seconds)
         self._sweeps.observe(seconds)
 
-    def count(self, swept: sweep.Swept) -> None:
+    def count(self, result: sweep.SweepResult) -> None:
         """Add the requests of a sweep, also of one that was broken off."""
-        for answer in swept.answers.values():
+        for answer in result.answers.values():
             self._requests.labels(answer.outcome.value).inc()
-        self._expired.inc(swept.expired)
-        self._without_yes.inc(swept.without_yes)
-        for ended in swept.ended.values():
+        self._expired.inc(result.expired)
+        self._landed_without_room.inc(result.landed_without_room)
+        for ended in result.ended.values():
             self._ended.labels(ended.state.value).inc()
             if ended.waited is not None:
                 self._waited.observe(ended.waited.total_seconds())

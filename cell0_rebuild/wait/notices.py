@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tell owners why their servers wait, in the event list of the server.
+"""Tells owners why their servers wait, in the event lists of the servers.
 
-Each server has one action, ``wait``, whose message says why it waits now. It
-begins with the code of the reason and is written when that changes, not when
-only the text does: nothing is written while nothing changes.
+Each server has one action, ``wait``. Its message begins with the code of the
+reason why the server waits now. The message is written only when the code
+changes. So nothing is written while nothing changes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from oslo_utils import timeutils
 from cell0_rebuild import db_errors
 from cell0_rebuild.wait import reasons
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 ACTION = 'wait'
 
 # Of the column.
 _LONGEST = 255
 
-# How many servers are looked up by one statement.
+# How many servers one statement reads.
 _PAGE = 500
 
 # So many are written in one sweep. A host that becomes free gives thousands
@@ -36,48 +39,49 @@ _MOST = 100
 
 
 class Notices:
-    """Remembers what was told, so that it is not looked up again."""
+    """Publishes reasons, and remembers the codes that were published."""
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
         self._context = context
-        self._told: dict[str, str | None] = {}
+        self._published: dict[str, str | None] = {}
         self._changed: dict[str, str] = {}
 
-    def tell(
-        self, found: collections.abc.Mapping[str, reasons.Reason]
+    def publish(
+        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
-        """Tell the owners of all servers that wait.
+        """Publish why servers wait.
 
-        A code that differs from what was told is told when it is found twice
-        in a row: turns and room come and go. What is too much for one sweep
-        is told in the next ones.
+        A new code is published when two sweeps in a row have found it: turns
+        and room come and go. The first code of a server is published at once.
+        What is too much for one sweep is published in the next ones.
 
-        :param found: why each waits, by the UUID of the server.
+        :param reasons_of: why each waits, by the UUID of the server.
         :returns: how many messages were written.
         """
-        self.look_up(found)
-        changed = {uuid: reason.code.value for uuid, reason in found.items()
-                   if reason.code.value != self._told[uuid]}
+        self.load(reasons_of)
+        changed = {uuid: reason.code.value for uuid, reason
+                   in reasons_of.items()
+                   if reason.code.value != self._published[uuid]}
         due = [uuid for uuid, code in changed.items()
-               if self._told[uuid] is None
+               if self._published[uuid] is None
                or self._changed.get(uuid) == code]
         self._changed = changed
-        written = (uuid for uuid in due if self._write(uuid, found[uuid]))
+        written = (uuid for uuid in due if self._write(uuid, reasons_of[uuid]))
         return sum(1 for _ in itertools.islice(written, _MOST))
 
-    def told(self, uuid: str) -> str | None:
-        """Return the code that was told of a server that was looked up."""
-        return self._told.get(uuid)
+    def published(self, uuid: str) -> str | None:
+        """Return the published code of a server that was loaded."""
+        return self._published.get(uuid)
 
-    def look_up(self, uuids: collections.abc.Collection[str]) -> None:
-        """Know what was told of these servers, and of no others."""
-        self._told = {uuid: code for uuid, code in self._told.items()
+    def load(self, uuids: collections.abc.Collection[str]) -> None:
+        """Read what was published of these servers; forget all others."""
+        self._published = {uuid: code for uuid, code in self._published.items()
                       if uuid in uuids}
-        unknown = [uuid for uuid in uuids if uuid not in self._told]
-        self._told.update(dict.fromkeys(unknown))
+        unknown = [uuid for uuid in uuids if uuid not in self._published]
+        self._published.update(dict.fromkeys(unknown))
         for first in range(0, len(unknown), _PAGE):
-            self._told.update({
+            self._published.update({
                 uuid: reasons.parsed(message)[0] for uuid, message in messages(
                     self._context, unknown[first:first + _PAGE]).items()})
 
@@ -87,13 +91,14 @@ class Notices:
             message = f'{message[:_LONGEST - 3]}...'
         written = bool(_write(self._context, uuid, message))
         if written:
-            self._told[uuid] = reason.code.value
+            self._published[uuid] = reason.code.value
         return written
 
 
 @main_db_api.pick_context_manager_reader
 def messages(
-    context: ty.Any, uuids: collections.abc.Collection[str]
+    context: nova_context.RequestContext,
+    uuids: collections.abc.Collection[str],
 ) -> dict[str, str]:
     """Return what was told, by the UUID of the server.
 
@@ -107,7 +112,9 @@ def messages(
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _write(context: ty.Any, uuid: str, message: str) -> bool:
+def _write(
+    context: nova_context.RequestContext, uuid: str, message: str
+) -> bool:
     """Write the message of a server, unless it is deleted or on its way."""
     instance, action = models.Instance, models.InstanceAction
     # Two services at once make one action: the row of the server is locked.

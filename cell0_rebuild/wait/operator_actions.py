@@ -21,25 +21,31 @@ from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import showing
 from cell0_rebuild.wait import wishes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 class Refused(Exception):
     """Nothing was changed; the text says why."""
 
 
 class Unknown(Refused):
-    """Nothing can be decided: what is kept of the server cannot be used."""
+    """Nothing can be decided: the RequestSpec of the server is unusable."""
 
 
-def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
+def decide(
+    context: nova_context.RequestContext, instance_uuid: str, **entries: ty.Any
+) -> None:
     """Change what has been decided about a server.
 
     A rebuild that is being requested at the same moment is refused, as if
     its owner had changed the server. One that is accepted goes on, and
     nothing is changed here.
 
-    :param entries: those of a :class:`.decisions.Decision` that change.
-    :raises Refused: if the server does not rest in cell0, or what is kept of
-        it is unknown or cannot be read.
+    :param entries: the fields of :class:`operator_decisions.Decision` that
+        change.
+    :raises Refused: if the server does not rest in cell0, or its RequestSpec
+        has no readable section of this package.
     """
     try:
         _decide(context, instance_uuid, entries)
@@ -54,11 +60,11 @@ def decide(context: ty.Any, instance_uuid: str, **entries: ty.Any) -> None:
         ) from error
 
 
-def end(context: ty.Any, instance_uuid: str) -> None:
+def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Have a server wait no longer, and show it as ERROR.
 
-    :raises Refused: likewise, but not if it was shown as BUILD and what is
-        kept of it was lost meanwhile.
+    :raises Refused: likewise, but not if only the section was lost and the
+        server was shown as BUILD.
     """
     cctxt = cells.in_cell0(context)
     try:
@@ -71,7 +77,7 @@ def end(context: ty.Any, instance_uuid: str) -> None:
 
 
 def all_waiting(
-    context: ty.Any, site: wishes.Site
+    context: nova_context.RequestContext, site: wishes.Site
 ) -> collections.abc.Iterator[buried.Buried]:
     """Yield all servers whose waiting can be ended.
 
@@ -97,7 +103,8 @@ def _waits(server: buried.Buried, site: wishes.Site) -> bool:
 @db_errors.retried
 @api_db_api.context_manager.writer
 def _decide(
-    context: ty.Any, instance_uuid: str, changes: dict[str, ty.Any]
+    context: nova_context.RequestContext, instance_uuid: str,
+    changes: dict[str, ty.Any],
 ) -> None:
     # Each move writes this row first. So nobody begins one meanwhile.
     context.session.query(api_models.InstanceMapping.id).filter_by(
@@ -114,7 +121,9 @@ def _decide(
             **operator_decisions.entries(section), **changes}})
 
 
-def _check_rests(context: ty.Any, instance_uuid: str) -> None:
+def _check_rests(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
     place = standing.place(context, instance_uuid)
     if place is None or place.is_abandoned:
         raise Refused(f'There is no server {instance_uuid}.')

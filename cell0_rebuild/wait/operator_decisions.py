@@ -2,8 +2,8 @@
 
 """What an operator has decided about a server that waits.
 
-It is an entry of what is kept of the server in its RequestSpec; see
-:mod:`stored` for its versions. It stays when a rebuild fails, and goes with
+It is an entry of the package's section of the RequestSpec; see :mod:`stored`
+for its versions. It stays when a rebuild fails, and goes with
 the rest when one succeeds.
 """
 
@@ -37,7 +37,7 @@ class Decision:
 def read(section: ty.Any) -> Decision:
     """Return what has been decided.
 
-    :param section: what is kept of the server, as it is stored, or None.
+    :param section: the section of the RequestSpec as it is stored, or None.
     :raises Unreadable: if this package cannot read it.
     """
     if section is None:

@@ -40,7 +40,7 @@ class Duration(_Written):
     def __init__(self) -> None:
         super().__init__(type_name='duration')
 
-    def __call__(self, value: ty.Any) -> datetime.timedelta:
+    def __call__(self, value: object) -> datetime.timedelta:
         """Return the duration.
 
         :raises ValueError: if it is none, too short or too long.
@@ -57,7 +57,7 @@ class Moment(_Written):
     def __init__(self) -> None:
         super().__init__(type_name='time')
 
-    def __call__(self, value: ty.Any) -> datetime.datetime:
+    def __call__(self, value: object) -> datetime.datetime:
         """Return the time in UTC, without a time zone, as Nova stores it.
 
         :raises ValueError: if it is none, has no offset from UTC or is yet
@@ -67,10 +67,10 @@ class Moment(_Written):
             str(value).replace('Z', '+00:00'))
         if moment.utcoffset() is None:
             raise ValueError(f'{value!r} has no offset from UTC, such as Z')
-        found: datetime.datetime = timeutils.normalize_time(moment)
-        if found > timeutils.utcnow():
+        utc: datetime.datetime = timeutils.normalize_time(moment)
+        if utc > timeutils.utcnow():
             raise ValueError(f'{value!r} is yet to come')
-        return found
+        return utc
 
 
 class Listener(_Written):
@@ -79,7 +79,7 @@ class Listener(_Written):
     def __init__(self) -> None:
         super().__init__(type_name='host:port')
 
-    def __call__(self, value: ty.Any) -> Address:
+    def __call__(self, value: str) -> Address:
         """Return the address.
 
         :raises ValueError: if it is none.
@@ -99,7 +99,7 @@ class Url(_Written):
     def __init__(self) -> None:
         super().__init__(type_name='URL')
 
-    def __call__(self, value: ty.Any) -> str:
+    def __call__(self, value: str) -> str:
         """Return it as it is.
 
         :raises ValueError: if it is none.

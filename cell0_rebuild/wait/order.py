@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In which order waiting servers are tried.
+"""The order in which waiting servers are tried.
 
-Each has a turn: the time when it was created, moved to later by what should
-make it stand back. Who has the earlier turn comes first. As all grow older
-alike, the order does not depend on the time at which it is asked for, so
-that nothing of it has to be stored.
+Each server has a turn. It is the time when the server was created, plus a
+time by which it stands back. The server with the earliest turn comes first.
+All servers grow older alike. So the order does not depend on the present
+time, and nothing of it has to be stored.
 """
 
 from __future__ import annotations
 
 import collections.abc
 import datetime
-import typing as ty
 
 from cell0_rebuild.wait import waiting_server as records
 
-# Who has waited a week longer has made up for a whole quota in use: chosen
-# from the simulation of "make simulate".
+# A server that has waited a week longer makes up for a whole quota in use.
+# The week was chosen from the results of "make simulate".
 A_WHOLE_QUOTA = datetime.timedelta(days=7)
 # An owner's wish to stand back counts hours.
 _NICE = datetime.timedelta(hours=1)
@@ -26,6 +25,7 @@ _MOST_QUOTAS = 30.0
 
 _Servers = collections.abc.Iterable[records.Waiting]
 _Shares = collections.abc.Mapping[str, float]
+_Key = tuple[int, datetime.datetime, datetime.datetime, str]
 
 
 def ordered(
@@ -58,7 +58,7 @@ def fair(
     :param aging: how much longer a server has to wait to make up for a whole
         quota in use.
     """
-    def key(server: records.Waiting) -> tuple[ty.Any, ...]:
+    def key(server: records.Waiting) -> _Key:
         share = min(shares.get(server.project_id, 0.0), _MOST_QUOTAS)
         turn = (server.created_at + share * aging
                 + server.nice * _NICE)
@@ -72,21 +72,21 @@ def stand_back(
     group: collections.abc.Callable[[records.Waiting], str | None],
     refused: collections.abc.Callable[[records.Waiting], int],
 ) -> list[records.Waiting]:
-    """Return all servers, those of a group in another order among them.
+    """Return all servers, with another order inside each group.
 
-    Who was refused less often comes first. The groups themselves stay where
-    they are, and so does who is in none.
+    In a group, the server that was refused least comes first. The places of a
+    group do not change. A server that is in no group keeps its place.
 
     :param servers: in their order.
-    :param group: of a server, or None.
-    :param refused: how many times it was.
+    :param group: returns the group of a server, or None.
+    :param refused: returns how often a server was refused.
     """
     servers = list(servers)
     members: dict[str, list[records.Waiting]] = {}
     for server in servers:
         if (name := group(server)) is not None:
             members.setdefault(name, []).append(server)
-    turns = {name: iter(sorted(found, key=refused))
-             for name, found in members.items()}
+    turns = {name: iter(sorted(in_group, key=refused))
+             for name, in_group in members.items()}
     return [server if (name := group(server)) is None else next(turns[name])
             for server in servers]

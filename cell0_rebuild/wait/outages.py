@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is an outage, and not the problem of one server."""
+"""Tells an outage from a problem of one server."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ DATABASES: ty.Final = (
     db_exc.CantStartEngineError, db_exc.DBConnectionError,
     sqlalchemy.exc.TimeoutError)
 
-# Without these nothing can be told of any server.
+# Without these, nothing is known of any server.
 ALL: ty.Final = (*DATABASES, exceptions.NoPlacement)
 
 _Any = ty.TypeVar('_Any')
 
-# So many requests in a row that fail are no longer the problem of one server.
+# So many failures in a row are an outage.
 _TOO_MANY = 3
 
 
 class Failures:
-    """Tells requests that fail on one subject from a service that is broken.
+    """Tells an outage from requests that fail for one subject.
 
-    A subject is what a request is about, say a server.
+    A subject is what a request is about, for example a server.
     """
 
     def __init__(self) -> None:
-        # When each was tried since the last request that did not fail.
+        # The subjects that failed since the last success, numbered as tried.
         self._tried: dict[str, int] = {}
         self._in_a_row = 0
 
-    def hear(self, subject: str, failed: bool) -> bool:
+    def record(self, subject: str, failed: bool) -> bool:
         """Count an answer; tell whether it is an outage.
 
         :param failed: whether the service failed, say with 500.
@@ -51,18 +51,19 @@ class Failures:
         return self._in_a_row >= _TOO_MANY
 
     def ordered(
-        self, found: collections.abc.Iterable[_Any],
+        self, items: collections.abc.Iterable[_Any],
         subject: ty.Callable[[_Any], str],
     ) -> list[_Any]:
-        """Return what is to be tried, in its order but for an outage.
+        """Return what is to be tried; in an outage in another order.
 
-        In an outage each try may be the last one of a sweep. Those that were
-        not tried yet come first then, or many that fail would keep all
-        others from their turn.
+        In an outage the first failure ends the sweep. So what was not tried
+        yet comes first then. Otherwise a few that fail would come first again
+        and again.
 
-        :param subject: of each.
+        :param items: in their order.
+        :param subject: returns the subject of an item.
         """
         if self._in_a_row < _TOO_MANY:
-            return list(found)
+            return list(items)
         return sorted(
-            found, key=lambda one: self._tried.get(subject(one), 0))
+            items, key=lambda item: self._tried.get(subject(item), 0))

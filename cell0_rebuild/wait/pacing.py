@@ -15,9 +15,10 @@ import time
 
 from cell0_rebuild.wait import waiting_server as records
 
-# Seconds between two sweeps.
-_SHORTEST, LONGEST = 2.0, 60.0
-# A service rests so many times as long as a sweep of its takes.
+# Seconds between two sweeps; the second while servers come back.
+_SHORTEST, _MOVING, LONGEST = 2.0, 0.5, 60.0
+# A service rests so many times as long as a sweep of its takes, unless servers
+# come back.
 _RESTS = 4
 # How far a rest is longer or shorter, as a part of it.
 _SPREAD = 0.2
@@ -65,25 +66,32 @@ def next_try(
         server.uuid, server.failures, backoff, backoff_max)
 
 
-def interval(shapes: int, probe_seconds: float, budget: int) -> float:
+def interval(
+    shapes: int, probe_seconds: float, budget: int, moving: bool
+) -> float:
     """Return the seconds from one sweep to the next.
 
     :param shapes: how many probes a sweep makes.
     :param probe_seconds: how long Placement takes for one.
     :param budget: how much of that time may be spent, in percent.
+    :param moving: whether servers come back now. Each that has landed makes
+        way for another one.
     """
     return min(LONGEST, max(
-        _SHORTEST, shapes * probe_seconds * 100 / budget))
+        _MOVING if moving else _SHORTEST,
+        shapes * probe_seconds * 100 / budget))
 
 
-def pause(interval: float, own_seconds: float) -> float:
+def pause(interval: float, own_seconds: float, moving: bool) -> float:
     """Return the seconds from the end of a sweep to the next.
 
     :param interval: the least; see :func:`interval`.
     :param own_seconds: how long the sweep took, without the rebuilds that it
         asked for: while many servers come back, most of a sweep is that.
+    :param moving: whether servers come back now.
     """
-    return min(LONGEST, max(interval, _RESTS * own_seconds))
+    rests = 1 if moving else _RESTS
+    return min(LONGEST, max(interval, rests * own_seconds))
 
 
 class SlowStart:
@@ -111,7 +119,7 @@ class SlowStart:
         """One has not: begin anew."""
         self._widths.pop(shape, None)
 
-    def keep(
+    def forget_others(
         self, shapes: collections.abc.Container[collections.abc.Hashable]
     ) -> None:
         """Forget all shapes but these."""

@@ -19,6 +19,9 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import why
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 LOG = logging.getLogger(__name__)
 
 # So many hosts with room are counted, at most: a sweep seldom sends more.
@@ -42,7 +45,7 @@ class PlacementChecks:
     :ivar seconds: how long they took.
     """
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's."""
         self._context = context
         self._rooms: dict[str, probes.Room] = {}
@@ -71,7 +74,7 @@ class PlacementChecks:
         :raises NoPlacement: if it fails for all that were asked for, or for
             three in a row before it answers one.
         """
-        found: dict[shape_cache.Shape, reasons.Reason | None] = {}
+        answers: dict[shape_cache.Shape, reasons.Reason | None] = {}
         error: exceptions.NoPlacement | None = None
         self._failed = {query: until for query, until in self._failed.items()
                         if until > now}
@@ -79,20 +82,20 @@ class PlacementChecks:
             if stopped():
                 break
             if shape.query in self._failed:
-                found[shape] = _FAILED
+                answers[shape] = _FAILED
                 continue
             failure = self._fails(shape)
             error = failure or error
-            found[shape] = _FAILED if failure else None
+            answers[shape] = _FAILED if failure else None
             if failure:
                 self._failed[shape.query] = now + _LIFE
-            if self._failures.hear(str(shape), failure is not None):
+            if self._failures.record(str(shape), failure is not None):
                 break
         if error is not None and not self._rooms:
             # Nothing is wrong with the shapes.
             self._failed.clear()
             raise error
-        return found
+        return answers
 
     def _fails(
         self, shape: shape_cache.Shape

@@ -12,6 +12,10 @@ from nova.scheduler.client import report
 
 from cell0_rebuild import exceptions
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    import requests
+
 
 @dataclasses.dataclass(frozen=True)
 class Room:
@@ -29,7 +33,7 @@ class Room:
         return self.hosts > 0
 
 
-def room(context: ty.Any, query: str) -> Room:
+def room(context: nova_context.RequestContext, query: str) -> Room:
     """Ask Placement for allocation candidates.
 
     :param query: what is asked for, and how many of them; see
@@ -55,15 +59,15 @@ def room(context: ty.Any, query: str) -> Room:
             f'it answers what cannot be read: {answer.text[:100]}') from error
 
 
-def _hosts(found: ty.Any) -> int:
-    providers = {provider for request in found['allocation_requests']
+def _hosts(candidates: ty.Any) -> int:
+    providers = {provider for request in candidates['allocation_requests']
                  for provider in request['allocations']}
     return len({
-        found['provider_summaries'][provider]['root_provider_uuid']
+        candidates['provider_summaries'][provider]['root_provider_uuid']
         for provider in providers})
 
 
-def _detail(answer: ty.Any) -> str:
+def _detail(answer: requests.Response) -> str:
     try:
         return str(answer.json()['errors'][0]['detail'])
     except (ValueError, LookupError, TypeError):

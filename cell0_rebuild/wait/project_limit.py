@@ -25,11 +25,11 @@ def within(
     :param now: UTC, without a time zone.
     """
     count: collections.Counter[str] = collections.Counter()
-    found = []
+    within_limit = []
     for server in sorted(
             waiting, key=lambda server: (server.created_at, server.uuid)):
         count[server.project_id] += server.deadline > now
         if (not most or server.deadline <= now
                 or count[server.project_id] <= most):
-            found.append(server)
-    return found
+            within_limit.append(server)
+    return within_limit

@@ -13,7 +13,11 @@ from nova import objects
 
 from cell0_rebuild.move import cells
 from cell0_rebuild.move import standing
-from cell0_rebuild.wait import dead_cells
+from cell0_rebuild.wait import down_cells
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    import sqlalchemy as sa
 
 
 class State(enum.Enum):
@@ -27,12 +31,12 @@ class State(enum.Enum):
 
 
 def of(
-    context: ty.Any, uuid: str, dead: dead_cells.DeadCells
+    context: nova_context.RequestContext, uuid: str, down: down_cells.DownCells
 ) -> State:
     """Tell where a server is; one whose cell is away is on its way.
 
     :param context: an administrator's.
-    :param dead: the cells that are away; changed.
+    :param down: the cells that are away; changed.
     """
     place = standing.place(context, uuid)
     if place is None or place.deleted or place.is_abandoned:
@@ -43,18 +47,18 @@ def of(
         return State.BURIED
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
-        with dead.looking(mapping.cell_mapping):
+        with down.looking(mapping.cell_mapping):
             instance = objects.Instance.get_by_uuid(
                 cells.targeted(context, mapping.cell_mapping), uuid,
                 expected_attrs=[])
-    except dead_cells.Dead:
+    except down_cells.CellDown:
         return State.ON_ITS_WAY
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return State.GONE
     return in_cell(instance)
 
 
-def in_cell(instance: ty.Any) -> State:
+def in_cell(instance: objects.Instance | sa.engine.Row) -> State:
     """Tell where a server is that is in another cell than cell0.
 
     :param instance: with ``launched_at`` and ``vm_state``.

@@ -20,6 +20,11 @@ from keystoneauth1 import loading
 from cell0_rebuild.api import microversion_range
 from cell0_rebuild.wait import options
 
+if ty.TYPE_CHECKING:
+    from keystoneauth1 import plugin as ks_plugin
+    from oslo_config import cfg
+    import requests
+
 # No more projects than that keep a token.
 PROJECTS = 1000
 
@@ -72,10 +77,10 @@ class WrongOptions(Exception):
     """The service cannot get tokens with its options; the text says why."""
 
 
-class Rebuilds:
+class RebuildClient:
     """Asks for rebuilds, in the projects of the servers."""
 
-    def __init__(self, conf: ty.Any) -> None:
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         """Read the options.
 
         :param conf: in which those of the service are registered.
@@ -89,7 +94,7 @@ class Rebuilds:
         # It holds the plugin of the project, and so its token.
         self._nova = functools.lru_cache(PROJECTS)(self._nova_of)
 
-    def ask(
+    def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> Answer:
         """Ask for the rebuild of a server that is to change in nothing.
@@ -120,7 +125,7 @@ class Rebuilds:
             self._conf, self._group, session=self._session,
             auth=self._plugin(project_id))
 
-    def _plugin(self, project_id: str | None) -> ty.Any:
+    def _plugin(self, project_id: str | None) -> ks_plugin.BaseAuthPlugin:
         scope = {**dict.fromkeys(_OTHER_SCOPES), 'project_id': project_id}
         try:
             plugin = loading.load_auth_from_conf_options(
@@ -160,7 +165,7 @@ def _failed(error: Exception, usual: Outcome) -> Answer:
     return Answer(usual, str(error))
 
 
-def _outcome(answer: ty.Any) -> Outcome:
+def _outcome(answer: requests.Response) -> Outcome:
     code, text = answer.status_code, _text(answer)
     if code == 202:
         return Outcome.ACCEPTED
@@ -177,7 +182,7 @@ def _outcome(answer: ty.Any) -> Outcome:
     return Outcome.AWAY if code in _AWAY else Outcome.FAILED
 
 
-def _text(answer: ty.Any) -> str:
+def _text(answer: requests.Response) -> str:
     """Return the message of a refusal, or what there is in its place."""
     if answer.status_code == 202:
         return ''

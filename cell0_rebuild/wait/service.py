@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Sweeps again and again, until it is told to stop.
+"""Sweeps again and again, until a signal ends it.
 
-What does not answer is asked again after a while, and said once: the service
-ends for nothing else than a signal.
+If another service or a database does not answer, this is logged once, and the
+sweep is tried again after a while. It does not end the process.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 import typing as ty
@@ -37,10 +38,13 @@ LOG = logging.getLogger(__name__)
 # Seconds between two tries while something does not answer.
 _WAIT = tenacity.wait_exponential(min=2, max=60)
 
-# Seconds between two looks for the lead.
+# Seconds until a service that stands by tries to lead again.
 _STANDBY = 5
 
-# All else is a mistake in this package, or in Nova.
+# Servers come back as long as one was sent or has landed in so many seconds.
+_MOVING = 5
+
+# Any other error is a mistake in this package, or in Nova.
 _OUTAGES = (exceptions.NoApi, rebuilds.WrongOptions, tooz.ToozError,
             db_exc.DBError, *outages.ALL)
 
@@ -49,17 +53,20 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
     """Runs sweeps in a thread."""
 
     def __init__(self, make: ty.Callable[[], sweep.Sweeper]) -> None:
-        """:param make: makes a sweeper; called again after an outage."""
+        """:param make: makes the sweeper; called once, before the first
+            sweep, and again only if it raised.
+        """
         super().__init__()
         self._make = make
         self._sweeper: sweep.Sweeper | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
-        self._said: set[tuple[str, str]] = set()
+        self._moved_at = -math.inf
+        self._logged: set[tuple[str, str]] = set()
         self._metrics: metrics.Metrics | None = None
 
     def check_backend(self) -> None:
-        """Check that ``backend_url`` can be used; ask nobody.
+        """Check that tooz has a driver for ``backend_url``; connect nowhere.
 
         :raises WrongOptions: if it cannot.
         """
@@ -71,7 +78,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
                 f'[{section}] backend_url: {error}') from error
 
     def check_metrics(self) -> None:
-        """Check that Prometheus can be answered, if the options say so.
+        """Check that metrics can be served, if the options say so.
 
         :raises WrongOptions: if it cannot.
         """
@@ -80,7 +87,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         if address is None:
             return
         try:
-            # Its library need not be there where nobody asks for metrics.
+            # prometheus_client need not be installed without metrics.
             from cell0_rebuild.wait import metrics
             metrics.check(address)
         except (ImportError, OSError) as error:
@@ -89,9 +96,9 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._metrics = metrics.Metrics()
 
     def start(self) -> None:
-        """Begin, in the process that sweeps.
+        """Start the thread, in the process that sweeps.
 
-        oslo.service may have forked it.
+        oslo.service may have forked this process.
         """
         self._stopped.clear()
         if self._metrics is not None:
@@ -100,24 +107,24 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._thread.start()
 
     def stop(self, graceful: bool = False) -> None:
-        """End after the sweep in progress, and wait for that.
+        """Stop after the sweep in progress, and wait for its end.
 
-        The process goes when this returns.
+        oslo.service ends the process when this returns.
         """
         self._stopped.set()
         self.wait()
 
     def wait(self) -> None:
-        """Return when it has ended."""
+        """Wait for the end of the thread."""
         if self._thread is not None:
             self._thread.join()
 
     def reset(self) -> None:
-        """Log once more what was logged before.
+        """Log again what was logged once.
 
-        A sweep reads the options each time.
+        There are no options to read here: each sweep reads them.
         """
-        self._said.clear()
+        self._logged.clear()
 
     def _serve(self, figures: metrics.Metrics) -> None:
         try:
@@ -132,85 +139,99 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             retrying = tenacity.Retrying(
                 wait=_WAIT, sleep=tenacity.sleep_using_event(self._stopped),
                 stop=tenacity.stop_when_event_set(self._stopped),
-                before_sleep=functools.partial(_say_outage, set()),
+                before_sleep=functools.partial(_log_outage, set()),
                 reraise=True)
             try:
-                pause = retrying(self._turn, lead)
+                pause = retrying(self._sweep_if_leading, lead)
             except Exception:
                 if self._stopped.is_set():
                     break  # The last try failed.
                 LOG.exception('The outage could not be told.')
                 pause = pacing.LONGEST
-            if retrying.statistics.get('attempt_number', 1) > 1:
-                LOG.info('What did not answer does so again.')
+            else:
+                if retrying.statistics.get('attempt_number', 1) > 1:
+                    LOG.info('What did not answer does so again.')
             self._stopped.wait(pause)
         lead.end()
         LOG.info('Stopped.')
 
-    def _forget(self, swept: sweep.Swept) -> None:
-        """Keep what was said of servers that are still there.
+    def _forget_problems(self, result: sweep.SweepResult) -> None:
+        """Forget the problems that are gone: they are logged if they return.
 
-        A project is not told again when its rest is over.
+        A project without a role is logged once, also after its rest.
         """
-        problems = set(swept.problems.values())
-        self._said = {
-            (project_id, text) for project_id, text in self._said
+        problems = set(result.problems.values())
+        self._logged = {
+            (project_id, text) for project_id, text in self._logged
             if project_id or text in problems}
 
-    def _turn(self, lead: leader.Leader) -> float:
-        """Sweep once, if it is for this service; return how long to rest."""
+    def _sweep_if_leading(self, lead: leader.Leader) -> float:
+        """Sweep once, if this service leads; return how long to rest."""
         if not lead.leads():
             return _STANDBY
         factory.check()
         sweeper = self._sweeper
         if sweeper is None:
             sweeper = self._sweeper = self._make()
-        started, swept = time.monotonic(), sweep.Swept()
+        started, result = time.monotonic(), sweep.SweepResult()
         try:
-            sweeper.sweep(swept, self._stopped.is_set)
-            self._forget(swept)
+            sweeper.sweep(result, self._stopped.is_set)
+            self._forget_problems(result)
         finally:
-            report(swept, self._said)
+            log_result(result, self._logged)
             if self._metrics is not None:
-                self._metrics.count(swept)
+                self._metrics.count(result)
         took = time.monotonic() - started
         if self._metrics is not None:
-            self._metrics.note(swept, took)
+            self._metrics.note(result, took)
+        return self._pause(result, took - result.request_seconds)
+
+    def _pause(self, result: sweep.SweepResult, own_seconds: float) -> float:
+        """Return how long to rest after a sweep.
+
+        :param own_seconds: see :func:`pacing.pause`.
+        """
+        now = time.monotonic()
+        if result.has_moved():
+            self._moved_at = now
+        moving = now - self._moved_at < _MOVING
         budget = cfg.CONF[options.GROUP.name].probe_budget
-        each = swept.probe_seconds / swept.probes if swept.probes else 0.0
+        each = result.probe_seconds / result.probes if result.probes else 0.0
         return pacing.pause(
-            pacing.interval(swept.shapes, each, budget),
-            took - swept.request_seconds)
+            pacing.interval(result.shapes, each, budget, moving),
+            own_seconds, moving)
 
 
-def report(swept: sweep.Swept, said: set[tuple[str, str]]) -> None:
-    """Log what a sweep has done.
+def log_result(
+    result: sweep.SweepResult, logged: set[tuple[str, str]]
+) -> None:
+    """Log what a sweep did.
 
-    :param said: the projects, and the problems, that were logged before;
-        changed.
+    :param logged: the projects and the problems that were logged before, as
+        pairs of which one is empty; this adds what it logs.
     """
-    for uuid, answer in swept.answers.items():
+    for uuid, answer in result.answers.items():
         LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
                  if answer.text else answer.outcome.value, instance_uuid=uuid)
-    for uuid, ended in swept.ended.items():
+    for uuid, ended in result.ended.items():
         LOG.info('The server is %s.', ended.state.value, instance_uuid=uuid)
-    for text, uuids in _problems(swept).items():
-        if ('', text) not in said:
+    for text, uuids in _problems(result).items():
+        if ('', text) not in logged:
             LOG.warning('%s', _counted(text, uuids), instance_uuid=uuids[0])
-    for project_id in sorted(swept.without_role):
-        if (project_id, '') not in said:
+    for project_id in sorted(result.without_role):
+        if (project_id, '') not in logged:
             LOG.warning('The service has no role in project %s: the servers '
                         'there are left alone.', project_id)
-    said |= {*(('', text) for text in swept.problems.values()),
-             *((project_id, '') for project_id in swept.without_role)}
+    logged |= {*(('', text) for text in result.problems.values()),
+             *((project_id, '') for project_id in result.without_role)}
 
 
-def _problems(swept: sweep.Swept) -> dict[str, list[str]]:
+def _problems(result: sweep.SweepResult) -> dict[str, list[str]]:
     """Return the servers of each problem."""
-    found: dict[str, list[str]] = {}
-    for uuid, problem in swept.problems.items():
-        found.setdefault(problem, []).append(uuid)
-    return found
+    uuids: dict[str, list[str]] = {}
+    for uuid, problem in result.problems.items():
+        uuids.setdefault(problem, []).append(uuid)
+    return uuids
 
 
 def _counted(text: str, uuids: list[str]) -> str:
@@ -218,14 +239,14 @@ def _counted(text: str, uuids: list[str]) -> str:
         f'{text} The same is true of {len(uuids) - 1} more.')
 
 
-def _say_outage(said: set[str], state: tenacity.RetryCallState) -> None:
+def _log_outage(logged: set[str], state: tenacity.RetryCallState) -> None:
     error = state.outcome and state.outcome.exception()
     if not isinstance(error, Exception):
         return
     kind = _kind(error)
-    if kind in said:
+    if kind in logged:
         return
-    said.add(kind)
+    logged.add(kind)
     if isinstance(error, _OUTAGES):
         LOG.warning('Nothing is rebuilt until this answers again: %s',
                     exceptions.text(error))
@@ -234,9 +255,10 @@ def _say_outage(said: set[str], state: tenacity.RetryCallState) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Return what is the same as long as one thing is away.
+    """Return a text that stays the same during one outage.
 
-    What an error says may name its request, or an address in memory.
+    The text of an error may differ each time: it can have the ID of a request
+    or an address in memory.
     """
     about = str(error) if isinstance(error, rebuilds.WrongOptions) else (
         error.about if isinstance(error, exceptions.NoApi) else '')

@@ -20,6 +20,10 @@ from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import why
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
 # A port, a device profile or an aggregate may have changed by then.
 _LIFE = datetime.timedelta(minutes=5)
 
@@ -48,7 +52,7 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class _Known:
-    found: Shape | reasons.Reason
+    shape: Shape | reasons.Reason
     until: datetime.datetime
 
 
@@ -60,7 +64,7 @@ class ShapeCache:
     """
 
     def __init__(
-        self, context: ty.Any,
+        self, context: nova_context.RequestContext,
         clock: collections.abc.Callable[[], float] = time.monotonic,
     ) -> None:
         """Know nothing yet.
@@ -70,7 +74,7 @@ class ShapeCache:
         """
         self._context, self._clock = context, clock
         self._known: dict[bytes, _Known] = {}
-        self._likeness: dict[str, tuple[bytes, datetime.datetime]] = {}
+        self._keys: dict[str, tuple[bytes, datetime.datetime]] = {}
 
     def of(
         self, uuids: collections.abc.Sequence[str], now: datetime.datetime
@@ -84,22 +88,22 @@ class ShapeCache:
         """
         end = self._clock() + _SPENT
         self._look_up([
-            uuid for uuid in uuids if uuid not in self._likeness], now, end)
-        for like, uuid in self._likes(uuids).items():
-            if like not in self._known:
-                self._learn(like, uuid, now, end)
+            uuid for uuid in uuids if uuid not in self._keys], now, end)
+        for key, uuid in self._first_of_each(uuids).items():
+            if key not in self._known:
+                self._learn(key, uuid, now, end)
         self._renew(uuids, now, end)
-        return {uuid: self._known[like].found for like, uuid in (
-            (self._likeness[uuid][0], uuid) for uuid in uuids
-            if uuid in self._likeness) if like in self._known}
+        return {uuid: self._known[key].shape for key, uuid in (
+            (self._keys[uuid][0], uuid) for uuid in uuids
+            if uuid in self._keys) if key in self._known}
 
-    def keep(self, uuids: ty.Container[str]) -> None:
+    def forget_others(self, uuids: ty.Container[str]) -> None:
         """Forget all other servers, and the shapes that only they had."""
-        self._likeness = {uuid: value for uuid, value
-                          in self._likeness.items() if uuid in uuids}
-        likes = {like for like, _ in self._likeness.values()}
-        self._known = {like: known for like, known in self._known.items()
-                       if like in likes}
+        self._keys = {uuid: key_until for uuid, key_until
+                      in self._keys.items() if uuid in uuids}
+        keys = {key for key, _ in self._keys.values()}
+        self._known = {key: known for key, known in self._known.items()
+                       if key in keys}
 
     def _renew(
         self, uuids: collections.abc.Sequence[str], now: datetime.datetime,
@@ -107,23 +111,23 @@ class ShapeCache:
     ) -> None:
         """Find again what is too old, the oldest first."""
         self._look_up([
-            uuid for uuid in uuids if uuid in self._likeness
-            and self._likeness[uuid][1] <= now], now, end)
-        likes = self._likes(uuids)
-        old = {like: self._known[like].until for like in likes
-               if like in self._known and self._known[like].until <= now}
-        for like in sorted(old, key=lambda like: old[like]):
-            self._learn(like, likes[like], now, end)
+            uuid for uuid in uuids if uuid in self._keys
+            and self._keys[uuid][1] <= now], now, end)
+        first = self._first_of_each(uuids)
+        old = {key: self._known[key].until for key in first
+               if key in self._known and self._known[key].until <= now}
+        for key in sorted(old, key=lambda key: old[key]):
+            self._learn(key, first[key], now, end)
 
-    def _likes(
+    def _first_of_each(
         self, uuids: collections.abc.Sequence[str]
     ) -> dict[bytes, str]:
-        """Return the first server of each kind."""
-        found: dict[bytes, str] = {}
+        """Return the first server of each key."""
+        first: dict[bytes, str] = {}
         for uuid in uuids:
-            if uuid in self._likeness:
-                found.setdefault(self._likeness[uuid][0], uuid)
-        return found
+            if uuid in self._keys:
+                first.setdefault(self._keys[uuid][0], uuid)
+        return first
 
     def _look_up(
         self, uuids: collections.abc.Sequence[str], now: datetime.datetime,
@@ -132,29 +136,29 @@ class ShapeCache:
         for first in range(0, len(uuids), spec_key.PAGE):
             if self._clock() >= end:
                 return
-            self._likeness.update({
-                uuid: (alike, now + _LIFE) for uuid, alike in spec_key.find(
+            self._keys.update({
+                uuid: (key, now + _LIFE) for uuid, key in spec_key.find(
                     self._context,
                     uuids[first:first + spec_key.PAGE]).items()})
 
     def _learn(
-        self, like: bytes, uuid: str, now: datetime.datetime, end: float
+        self, key: bytes, uuid: str, now: datetime.datetime, end: float
     ) -> None:
         if self._clock() >= end:
             return
         try:
-            self._known[like] = _Known(self._find(uuid), now + _LIFE)
+            self._known[key] = _Known(self._find(uuid), now + _LIFE)
         except why.NotBuried:
-            self._known.pop(like, None)
+            self._known.pop(key, None)
 
     def _find(self, uuid: str) -> Shape | reasons.Reason:
-        found = why.asked(self._context, uuid)
-        if isinstance(found, reasons.Reason):
-            return found
-        return Shape(queries.canonical(found.query), _group(found.spec),
-                     likeness.of(found.spec))
+        asked = why.asked(self._context, uuid)
+        if isinstance(asked, reasons.Reason):
+            return asked
+        return Shape(queries.canonical(asked.query), _group(asked.spec),
+                     likeness.of(asked.spec))
 
 
-def _group(spec: ty.Any) -> str | None:
+def _group(spec: objects.RequestSpec) -> str | None:
     group = spec.instance_group if 'instance_group' in spec else None
     return None if group is None else str(group.uuid)

@@ -20,6 +20,9 @@ from nova.scheduler import utils as scheduler_utils
 
 from cell0_rebuild.api import scheduling
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 
 class _Hosts(host_manager.HostManager):  # type: ignore[misc]
     """Finds the compute nodes of a host that was asked for.
@@ -31,7 +34,10 @@ class _Hosts(host_manager.HostManager):  # type: ignore[misc]
         self.refresh_cells_caches()
 
 
-def complete(context: ty.Any, instance: ty.Any, spec: ty.Any) -> ty.Any:
+def complete(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    spec: objects.RequestSpec,
+) -> objects.RequestSpec:
     """Return a copy of a RequestSpec that a scheduler can work with.
 
     :param instance: the server in cell0, with flavor and PCI requests; not
@@ -50,7 +56,9 @@ def complete(context: ty.Any, instance: ty.Any, spec: ty.Any) -> ty.Any:
     return spec
 
 
-def query(context: ty.Any, spec: ty.Any) -> str:
+def query(
+    context: nova_context.RequestContext, spec: objects.RequestSpec
+) -> str:
     """Return what a server asks Placement for.
 
     :param spec: a complete RequestSpec; not changed.
@@ -60,6 +68,6 @@ def query(context: ty.Any, spec: ty.Any) -> str:
     """
     spec = copy.deepcopy(spec)
     request_filter.process_reqspec(context, spec)
-    found = scheduler_utils.resources_from_request_spec(
+    request = scheduler_utils.resources_from_request_spec(
         context, spec, _Hosts())
-    return str(found.to_querystring())
+    return str(request.to_querystring())

@@ -21,6 +21,9 @@ from nova.scheduler.client import report
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import outages
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 # As quotas call them: VCPU and PCPU together, and MEMORY_MB.
 _RESOURCES = ('cores', 'ram')
 
@@ -35,7 +38,7 @@ class Shares:
     """Remembers shares for a while."""
 
     def __init__(
-        self, context: ty.Any,
+        self, context: nova_context.RequestContext,
         clock: collections.abc.Callable[[], float] = time.monotonic,
     ) -> None:
         """Know nothing yet.
@@ -62,7 +65,8 @@ class Shares:
 
 
 def shares(
-    context: ty.Any, project_ids: collections.abc.Iterable[str]
+    context: nova_context.RequestContext,
+    project_ids: collections.abc.Iterable[str],
 ) -> dict[str, float]:
     """Return the share of each project, with one request to Placement each.
 
@@ -71,25 +75,25 @@ def shares(
     :raises NoPlacement: if it does not answer as it should, for all of them
         or for three in a row.
     """
-    found: dict[str, float] = {}
+    share_of: dict[str, float] = {}
     failures, answered = outages.Failures(), False
     error: exceptions.NoPlacement | None = None
     for project_id in sorted(set(project_ids)):
         failure = None
         try:
-            found[project_id] = _share(context, project_id)
+            share_of[project_id] = _share(context, project_id)
             answered = True
         except exceptions.NoPlacement as raised:
-            found[project_id], failure = _UNKNOWN, raised
+            share_of[project_id], failure = _UNKNOWN, raised
         error = failure or error
-        if failures.hear(project_id, failure is not None):
+        if failures.record(project_id, failure is not None):
             raise failure or exceptions.NoPlacement()
     if error is not None and not answered:
         raise error
-    return found
+    return share_of
 
 
-def _share(context: ty.Any, project_id: str) -> float:
+def _share(context: nova_context.RequestContext, project_id: str) -> float:
     """Return the largest share of any resource.
 
     A resource without a limit counts as unused: who gives a project no limit
@@ -103,12 +107,14 @@ def _share(context: ty.Any, project_id: str) -> float:
                for name, limit in limits.items())
 
 
-def _used(context: ty.Any, project_id: str) -> dict[str, int]:
+def _used(
+    context: nova_context.RequestContext, project_id: str
+) -> dict[str, int]:
     try:
         # It asks Placement already when it is made.
         client = report.report_client_singleton()
-        found = client.get_usages_counts_for_quota(context, project_id)
+        counts = client.get_usages_counts_for_quota(context, project_id)
     except (ks_exc.ClientException,
             exception.UsagesRetrievalFailed) as error:
         raise exceptions.NoPlacement(str(error)) from error
-    return dict(found['project'])
+    return dict(counts['project'])

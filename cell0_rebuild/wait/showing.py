@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Show servers that wait as BUILD, and those that no longer do as ERROR.
+"""Shows servers that wait as BUILD, and those that no longer wait as ERROR.
 
-It is their ``vm_state`` in cell0. A row that is hidden, deleted or being
-deleted, or that has changed meanwhile, stays as it is.
+It changes the ``vm_state`` of the row in cell0. A row is left alone if it is
+hidden, deleted or being deleted, or if its state has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections
 import collections.abc
 import itertools
-import typing as ty
 
 from nova.compute import vm_states
 from nova import context as nova_context
@@ -28,12 +27,12 @@ from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import options
 
-# What the owner reads in place of why no host was found at first.
+# It takes the place of the fault of the burial.
 _FAULT = ('The server found no host while it waited. It waits no longer, and '
           'can still be rebuilt or deleted.')
 _CODE = 500
 
-# So many are written in one sweep: the next sweep must not wait for them.
+# One sweep writes no more rows, so that the next one is not late.
 _MOST = 100
 
 
@@ -50,25 +49,26 @@ def problems(conf: cfg.ConfigOpts) -> list[str]:
     return []
 
 
-class Showing:
-    """Shows servers in cell0."""
+class ShownStatus:
+    """The status that is shown of servers in cell0."""
 
-    def __init__(self, context: ty.Any) -> None:
+    def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's, targeted at cell0."""
         self._context = context
 
-    def show(
+    def update(
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:
-        """Show servers as BUILD, and no others.
+        """Show these servers as BUILD, and no others.
 
-        Nothing is asked or written if it is so already. One that Nova is about
-        to bury has a task_state, and stays as it is. What is too much for one
-        sweep comes in the next ones, after those whose time is over.
+        Nothing is read or written for servers that are shown right already. A
+        server that Nova is about to bury has a task_state and is left alone.
+        One sweep changes 100 servers at most, first those that no longer
+        wait.
 
-        :param waiting: those to show as BUILD.
-        :param shown: those that are.
+        :param waiting: the servers to show as BUILD.
+        :param shown: the servers that are shown as BUILD now.
         """
         written = itertools.chain(
             (uuid for uuid in sorted(shown - waiting)
@@ -90,9 +90,9 @@ class _Ended(Exception):
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _show_build(context: ty.Any, uuid: str) -> bool:
-    # Who ends the waiting writes the decision first, and then this row. So one
-    # of the two sees what the other has written.
+def _show_build(context: nova_context.RequestContext, uuid: str) -> bool:
+    # An operator's command writes the decision first, and then this row. So
+    # this function or the command sees what the other has written.
     if not _set_state(context, uuid, [
             state for state in cfg.CONF.cell0_rebuild.vm_states
             if state != vm_states.BUILDING], vm_states.BUILDING):
@@ -103,7 +103,7 @@ def _show_build(context: ty.Any, uuid: str) -> bool:
 
 
 @api_db_api.context_manager.reader
-def _is_ended(context: ty.Any, uuid: str) -> bool:
+def _is_ended(context: nova_context.RequestContext, uuid: str) -> bool:
     blob = context.session.query(api_models.RequestSpec.spec).filter_by(
         instance_uuid=uuid).scalar()
     try:
@@ -115,7 +115,7 @@ def _is_ended(context: ty.Any, uuid: str) -> bool:
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def show_error(context: ty.Any, uuid: str) -> bool:
+def show_error(context: nova_context.RequestContext, uuid: str) -> bool:
     """Show a server that is shown as BUILD as ERROR, with a fault.
 
     :param context: targeted at cell0.
@@ -130,7 +130,7 @@ def show_error(context: ty.Any, uuid: str) -> bool:
 
 
 def _set_state(
-    context: ty.Any, uuid: str, old: list[str], new: str
+    context: nova_context.RequestContext, uuid: str, old: list[str], new: str
 ) -> bool:
     model = models.Instance
     return bool(context.session.query(model).filter_by(

@@ -22,21 +22,24 @@ from oslo_serialization import jsonutils
 from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 PAGE = 500
 
 # What differs although the same was asked for.
 _IDENTITY = {'instance_uuid', 'request_id', 'created_at', 'updated_at',
              'nova_object.changes'}
 
-# What changes when a spec is saved again. The destination is in what is kept.
+# What changes when a spec is saved again. The destination is also retained.
 _OF_A_SAVE = ('id', 'requested_destination')
 
-# What a request is made of, of all that is kept.
-_KEPT = ('requested_networks', 'requested_destination')
+# The retained entries that a request is made of.
+_RETAINED = ('requested_networks', 'requested_destination')
 
 
 def find(
-    context: ty.Any, uuids: collections.abc.Sequence[str]
+    context: nova_context.RequestContext, uuids: collections.abc.Sequence[str]
 ) -> dict[str, bytes]:
     """Return a value for each server that is the same for those alike.
 
@@ -46,19 +49,19 @@ def find(
     :returns: nothing for a server that is gone.
     """
     cctxt = cells.in_cell0(context)
-    found: dict[str, bytes] = {}
+    keys: dict[str, bytes] = {}
     for first in range(0, len(uuids), PAGE):
         page = uuids[first:first + PAGE]
         extras = _extras(cctxt, page)
         for uuid, blob in _blobs(context, page):
             if uuid in extras:
-                found[uuid] = _value(blob, *extras[uuid])
-    return found
+                keys[uuid] = _value(blob, *extras[uuid])
+    return keys
 
 
 @api_db_api.context_manager.reader
 def _blobs(
-    context: ty.Any, uuids: collections.abc.Sequence[str]
+    context: nova_context.RequestContext, uuids: collections.abc.Sequence[str]
 ) -> list[tuple[str, str]]:
     model = api_models.RequestSpec
     return [tuple(row) for row in context.session.query(
@@ -68,7 +71,7 @@ def _blobs(
 
 @main_db_api.pick_context_manager_reader
 def _extras(
-    context: ty.Any, uuids: collections.abc.Sequence[str]
+    context: nova_context.RequestContext, uuids: collections.abc.Sequence[str]
 ) -> dict[str, tuple[str | None, str | None]]:
     model = models.InstanceExtra
     return {uuid: (flavor, pci_requests) for uuid, flavor, pci_requests
@@ -90,13 +93,13 @@ def _value(
 
 def _text(blob: str, flavor: str | None, pci_requests: str | None) -> str:
     spec = jsonutils.loads(blob)
-    kept = spec.pop(our_objects.SECTION, None)
-    if isinstance(kept, dict):
-        kept = {name: kept.get(name) for name in _KEPT}
+    retained = spec.pop(our_objects.SECTION, None)
+    if isinstance(retained, dict):
+        retained = {name: retained.get(name) for name in _RETAINED}
     for name in _OF_A_SAVE:
         spec['nova_object.data'].pop(name, None)
     return str(jsonutils.dumps(
-        [_plain(spec), _plain(kept), flavor,
+        [_plain(spec), _plain(retained), flavor,
          _plain(jsonutils.loads(pci_requests or 'null'))], sort_keys=True))
 
 

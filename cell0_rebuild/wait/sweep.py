@@ -2,9 +2,10 @@
 
 """One sweep over all servers that wait.
 
-Who waits is read from Nova, and Placement is asked once about each shape.
-Those for which there is room are rebuilt in their order, as far as the pace
-allows. Nothing else is written than why the others wait.
+A sweep reads from Nova's databases which servers wait. It asks Placement once
+about each shape. It requests rebuilds of servers for which there is room, in
+their order, as far as the pace allows. It writes why the other servers wait,
+and the status that is shown of them.
 """
 
 from __future__ import annotations
@@ -30,76 +31,83 @@ from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import placement_checks
 from cell0_rebuild.wait import project_limit
 from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import shares
-from cell0_rebuild.wait import surprises
+from cell0_rebuild.wait import counters
 from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import wish_options
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
 _Outcome = rebuilds.Outcome
 
-# These may be about the server, or about nova-api.
+# One of these may concern the server alone; several are an outage of nova-api.
 _FAILURES = (_Outcome.FAILED, _Outcome.AWAY)
 
-# Where nova-api was away, servers are to come back soon after it does.
+# A server is tried soon after nova-api answers again.
 _AWAY_MAX = datetime.timedelta(minutes=5)
 
-# A quota may be raised. The answer costs no call of the scheduler.
+# An operator may raise a quota. This refusal costs no scheduler call.
 _OVER_QUOTA = datetime.timedelta(minutes=5)
 
 
-class Asking(ty.Protocol):
-    """Asks for rebuilds; see :class:`rebuilds.Rebuilds`."""
+class RebuildRequester(ty.Protocol):
+    """Requests rebuilds; see :class:`rebuilds.RebuildClient`."""
 
-    def ask(
+    def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> rebuilds.Answer:
-        """Ask for a rebuild."""
+        """Request the rebuild of a server."""
 
 
-class Telling(ty.Protocol):
-    """Tells owners; see :class:`notices.Notices`."""
+class OwnerNotifier(ty.Protocol):
+    """Tells owners why their servers wait; see :class:`notices.Notices`."""
 
-    def look_up(self, uuids: collections.abc.Collection[str]) -> None:
-        """Know what was told."""
+    def load(self, uuids: collections.abc.Collection[str]) -> None:
+        """Read what was published of these servers."""
 
-    def told(self, uuid: str) -> str | None:
-        """Return the code that was told."""
+    def published(self, uuid: str) -> str | None:
+        """Return the code of the reason that was published of a server."""
 
-    def tell(
-        self, found: collections.abc.Mapping[str, reasons.Reason]
+    def publish(
+        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
     ) -> int:
-        """Tell why servers wait."""
+        """Publish why servers wait."""
 
 
-class Shows(ty.Protocol):
-    """Shows servers as BUILD; see :class:`showing.Showing`."""
+class StatusUpdater(ty.Protocol):
+    """Shows servers as BUILD; see :class:`showing.ShownStatus`."""
 
-    def show(
+    def update(
         self, waiting: collections.abc.Set[str],
         shown: collections.abc.Set[str],
     ) -> None:
-        """Show servers as BUILD, and no others."""
+        """Show these servers as BUILD, and no others."""
 
 
 @dataclasses.dataclass
-class Swept:
-    """What a sweep has found and done.
+class SweepResult:
+    """What a sweep found and did.
 
     :param reasons: why each server still waits, by its UUID.
-    :param answers: to the requests, likewise.
-    :param ended: what became of earlier ones, likewise.
-    :param problems: a sentence on a server, likewise.
+    :param answers: the answers to the requested rebuilds, likewise.
+    :param ended: how earlier rebuilds ended, likewise.
+    :param problems: a sentence about a server, likewise.
     :param without_role: the projects in which the service has no role.
-    :param shapes: how many different ones there were.
-    :param probes: how many times Placement was asked for room.
-    :param probe_seconds: how long that took.
+    :param shapes: the number of different shapes among the servers that could
+        be tried.
+    :param probes: how often Placement was asked for room.
+    :param probe_seconds: how long Placement took for that.
     :param request_seconds: how long the requests for rebuilds took.
     :param oldest_seconds: how long the oldest server has waited.
-    :param expired: how many servers have come to the end of their time.
-    :param without_yes: how many have landed though Placement had no room for
-        them when it was asked last.
+    :param expired: the number of servers whose time ended since the last
+        sweep.
+    :param landed_without_room: the number of servers that became ACTIVE
+        although Placement had no room for them when it was asked last.
     """
 
     reasons: dict[str, reasons.Reason] = dataclasses.field(
@@ -116,105 +124,116 @@ class Swept:
     request_seconds: float = 0.0
     oldest_seconds: float = 0.0
     expired: int = 0
-    without_yes: int = 0
+    landed_without_room: int = 0
+
+    def has_moved(self) -> bool:
+        """Tell whether a server was sent or has landed."""
+        return (any(answer.outcome is _Outcome.ACCEPTED
+                    for answer in self.answers.values())
+                or any(ended.state is rebuild_state.State.LANDED
+                       for ended in self.ended.values()))
 
 
 class Sweeper:
-    """Sweeps; remembers only what can be forgotten."""
+    """Sweeps. A new one can take over: all that it remembers is optional."""
 
     def __init__(
-        self, context: ty.Any, conf: ty.Any, asking: Asking,
-        telling: Telling, shows: Shows,
+        self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
+        requester: RebuildRequester, notifier: OwnerNotifier,
+        updater: StatusUpdater,
         clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
     ) -> None:
         """:param context: an administrator's."""
         self._context, self._conf = context, conf
-        self._asking, self._telling = asking, telling
-        self._shows, self._clock = shows, clock
+        self._requester, self._notifier = requester, notifier
+        self._updater, self._clock = updater, clock
         self._shapes = shape_cache.ShapeCache(context)
         self._checks = placement_checks.PlacementChecks(context)
         self._backoff = backoff.Backoff()
         self._in_flight = in_flight.InFlight(context)
         self._failures = outages.Failures()
         self._shares = shares.Shares(context)
-        self._without_yes = surprises.WithoutYes(
+        self._landed_without_room = counters.LandedWithoutRoom(
             context, self._in_flight.cells)
-        self._expired = surprises.Expired()
+        self._expired = counters.ExpiredServers()
 
     def sweep(
-        self, swept: Swept | None = None,
+        self, result: SweepResult | None = None,
         stopped: ty.Callable[[], bool] = lambda: False,
-    ) -> Swept:
-        """Look at all servers that wait, and ask for the rebuild of some.
+    ) -> SweepResult:
+        """Look at all servers that wait, and request the rebuild of some.
 
-        :param swept: is filled and returned; it has what was done also if
-            this raises.
-        :param stopped: whether to do nothing more.
+        :param result: is filled and returned. If this raises, it has what was
+            done until then.
+        :param stopped: whether the sweep is to end early.
         :raises NoApi: if nova-api or Keystone does not answer.
         :raises NoPlacement: if Placement does not.
         """
-        now, swept = self._clock(), swept or Swept()
+        now, result = self._clock(), result or SweepResult()
         section = self._conf[options.GROUP.name]
-        swept.ended = self._in_flight.settle(section, now)
-        found = eligibility.take(self._context, wish_options.site(self._conf))
-        swept.problems = found.problems
+        for uuid, ended in self._in_flight.settle(section, now):
+            result.ended[uuid] = ended
+        census = eligibility.take(
+            self._context, wish_options.site(self._conf))
+        result.problems = census.problems
         waiting = {server.uuid: server for server in project_limit.within(
-            found.waiting, section.max_waiting_per_project, now)}
-        swept.oldest_seconds = max((
+            census.waiting, section.max_waiting_per_project, now)}
+        result.oldest_seconds = max((
             (now - server.created_at).total_seconds()
             for server in waiting.values() if server.deadline > now),
             default=0.0)
-        self._shows.show(
-            _to_show(waiting.values(), section, now), found.shown)
-        self._telling.look_up(waiting)
-        swept.without_yes = self._without_yes.landed(waiting)
-        swept.expired = self._expired.count(
+        self._updater.update(
+            _to_show(waiting.values(), section, now), census.shown)
+        self._notifier.load(waiting)
+        result.landed_without_room = self._landed_without_room.count(waiting)
+        result.expired = self._expired.count(
             {server.uuid for server in waiting.values()
-             if server.deadline <= now}, self._was_told_of_its_end)
-        self._shapes.keep(waiting)
+             if server.deadline <= now}, self._is_published_as_expired)
+        self._shapes.forget_others(waiting)
         self._checks.begin()
         ready = []
         for server in waiting.values():
-            reason = self._why_not_now(server, section, now)
+            reason = self._reason_to_wait(server, section, now)
             if reason is not None:
-                swept.reasons[server.uuid] = reason
-                if reason is _USUAL[_Outcome.NO_ROLE]:
-                    swept.without_role.add(server.project_id)
+                result.reasons[server.uuid] = reason
+                if reason is _OWNER_REASONS[_Outcome.NO_ROLE]:
+                    result.without_role.add(server.project_id)
             elif not self._in_flight.has(server.uuid):
                 ready.append(server)
         try:
-            self._send(ready, section, now, swept, stopped)
+            self._send(ready, section, now, result, stopped)
         finally:
-            self._telling.tell(swept.reasons)
-            swept.probes = self._checks.count
-            swept.probe_seconds = self._checks.seconds
-        return swept
+            self._notifier.publish(result.reasons)
+            result.probes = self._checks.count
+            result.probe_seconds = self._checks.seconds
+        return result
 
-    def _was_told_of_its_end(self, uuid: str) -> bool:
-        return self._telling.told(uuid) == reasons.Code.EXPIRED.value
+    def _is_published_as_expired(self, uuid: str) -> bool:
+        return self._notifier.published(uuid) == reasons.Code.EXPIRED.value
 
-    def _why_not_now(
-        self, server: records.Waiting, section: ty.Any,
+    def _reason_to_wait(
+        self, server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
         now: datetime.datetime,
     ) -> reasons.Reason | None:
-        """Return what keeps a server waiting even if there is room."""
+        """Return why a server waits even if there is room; None if not."""
         return (hold_reasons.reason(server, section, now)
                 or self._backoff.reason(server.project_id, now)
                 or self._backoff.reason(server.uuid, now))
 
     def _send(
-        self, ready: list[records.Waiting], section: ty.Any,
-        now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
+        self, ready: list[records.Waiting], section: cfg.ConfigOpts.GroupAttr,
+        now: datetime.datetime, result: SweepResult,
+        stopped: ty.Callable[[], bool],
     ) -> None:
-        by_shape = self._by_shape(ready, now, swept)
-        self._in_flight.keep(by_shape)
-        swept.shapes = len({shape.room for shape in by_shape})
-        fitting = self._fitting(by_shape, now, swept, stopped)
-        if not fitting:
+        by_shape = self._by_shape(ready, now, result)
+        self._in_flight.forget_others(by_shape)
+        result.shapes = len({shape.room for shape in by_shape})
+        with_room = self._with_room(by_shape, now, result, stopped)
+        if not with_room:
             return
-        ordered = order.ordered(section.order, fitting, (
+        ordered = order.ordered(section.order, with_room, (
             {} if section.order == 'fifo' or self._in_flight.stopped(now)
-            else self._shares.of({server.project_id for server in fitting})))
+            else self._shares.of({server.project_id for server in with_room})))
         shape_of = {server.uuid: shape for shape, servers in by_shape.items()
                     for server in servers}
         ordered = order.stand_back(
@@ -225,82 +244,94 @@ class Sweeper:
                 lambda server: server.uuid):
             if stopped():
                 break
-            reason = self._try(
-                server, shape_of[server.uuid], section, now, swept)
+            reason = self._try_rebuild(
+                server, shape_of[server.uuid], section, now, result)
             if reason is not None:
-                swept.reasons[server.uuid] = reason
+                result.reasons[server.uuid] = reason
 
-    def _fitting(
+    def _with_room(
         self, by_shape: dict[shape_cache.Shape, list[records.Waiting]],
-        now: datetime.datetime, swept: Swept, stopped: ty.Callable[[], bool],
+        now: datetime.datetime, result: SweepResult,
+        stopped: ty.Callable[[], bool],
     ) -> list[records.Waiting]:
-        """Return the servers for which there is room and which do not rest.
+        """Return the servers that have room and whose shapes do not rest.
 
         :raises NoPlacement: if it does not answer.
         """
-        found = []
+        with_room: list[records.Waiting] = []
         for shape, failure in self._checks.ask(by_shape, now, stopped).items():
             servers = by_shape[shape]
             uuids = [server.uuid for server in servers]
             reason = failure
             if failure is None and self._checks.room(shape):
-                self._without_yes.forget(uuids)
+                self._landed_without_room.note_room(uuids)
                 reason = self._in_flight.rest(shape, now)
             elif failure is None:
-                self._without_yes.refused(uuids)
-                swept.reasons.update(self._short(shape, servers, now))
+                self._landed_without_room.note_no_room(uuids)
+                result.reasons.update(
+                    self._capacity_reasons(shape, servers, now))
                 continue
             if reason is None:
-                found += servers
+                with_room += servers
             else:
-                swept.reasons.update(dict.fromkeys(uuids, reason))
-        return found
+                result.reasons.update(dict.fromkeys(uuids, reason))
+        return with_room
 
     def _refused_project(self, server: records.Waiting) -> str | None:
-        """Return the project of a server, if none of it was accepted since
-        one was refused.
+        """Return the project of a server, if it was refused.
+
+        It is None if a rebuild of the project was accepted since.
         """
         project_id = server.project_id
         return project_id if self._backoff.times(project_id) else None
 
     def _by_shape(
         self, ready: list[records.Waiting], now: datetime.datetime,
-        swept: Swept,
+        result: SweepResult,
     ) -> dict[shape_cache.Shape, list[records.Waiting]]:
-        """Return the servers of each shape, as far as it is known in time."""
-        found = collections.defaultdict(list)
+        """Return the servers of each shape.
+
+        A server is left out if its shape is not known in time.
+        """
+        by_shape = collections.defaultdict(list)
         known = self._shapes.of([server.uuid for server in sorted(
             ready, key=lambda server: -server.priority)], now)
         for server in ready:
             shape = known.get(server.uuid)
             if isinstance(shape, shape_cache.Shape):
-                found[shape].append(server)
+                by_shape[shape].append(server)
             elif shape is not None:
-                swept.reasons[server.uuid] = shape
-        return found
+                result.reasons[server.uuid] = shape
+        return by_shape
 
-    def _short(
+    def _capacity_reasons(
         self, shape: shape_cache.Shape, servers: list[records.Waiting],
         now: datetime.datetime,
     ) -> dict[str, reasons.Reason]:
+        """Return the reasons of servers of a shape that has no room.
+
+        A message changes only when its code does. So Placement is asked what
+        is short only if one of the owners does not read this code yet.
+        """
         code = reasons.Code.CAPACITY
         reason = reasons.Reason(code)
-        if any(self._telling.told(server.uuid) != code.value
+        if any(self._notifier.published(server.uuid) != code.value
                for server in servers):
             reason = self._checks.shortage(shape, now)
         return {server.uuid: reason for server in servers}
 
-    def _try(
+    def _try_rebuild(
         self, server: records.Waiting, shape: shape_cache.Shape,
-        section: ty.Any, now: datetime.datetime, swept: Swept,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
+        result: SweepResult,
     ) -> reasons.Reason | None:
-        """Ask for the rebuild of a server, if it is its turn.
+        """Request the rebuild of a server, if it may be sent now.
 
-        :returns: why it still waits; None if it does not.
+        :returns: why the server still waits; None if it does not.
         :raises NoApi: if nova-api or Keystone does not answer.
         """
         reason = (self._backoff.reason(server.project_id, now)
-                  or self._in_flight.why_not(
+                  or self._in_flight.refusal(
                       shape, self._checks.room(shape).hosts, section, now))
         if reason is not None:
             return reason
@@ -312,50 +343,56 @@ class Sweeper:
                 server.uuid, reason, now, section.backoff,
                 section.backoff_max)
             return reason
-        asked = time.monotonic()
-        answer = self._asking.ask(
+        started = time.monotonic()
+        answer = self._requester.request(
             server.uuid, server.project_id, image_id)
-        swept.request_seconds += time.monotonic() - asked
-        swept.answers[server.uuid] = answer
+        result.request_seconds += time.monotonic() - started
+        result.answers[server.uuid] = answer
         if answer.outcome is _Outcome.NO_ROLE:
-            swept.without_role.add(server.project_id)
-        return self._hear(server, shape, answer, section, now)
+            result.without_role.add(server.project_id)
+        return self._process_answer(server, shape, answer, section, now)
 
-    def _hear(
+    def _process_answer(
         self, server: records.Waiting, shape: shape_cache.Shape,
-        answer: rebuilds.Answer, section: ty.Any, now: datetime.datetime,
+        answer: rebuilds.Answer, section: cfg.ConfigOpts.GroupAttr,
+        now: datetime.datetime,
     ) -> reasons.Reason | None:
+        """Note what was answered.
+
+        :returns: why the server still waits; None if it does not.
+        :raises NoApi: if the answer tells of an outage.
+        """
         if answer.outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text, answer.outcome.value)
         if answer.outcome is _Outcome.ACCEPTED:
-            self._in_flight.sent(server, shape, now)
+            self._in_flight.record_sent(server, shape, now)
             self._backoff.end(server.uuid)
             self._backoff.end(server.project_id)
-        reason = self._rest(server, answer, section, now)
-        if self._failures.hear(server.uuid, answer.outcome in _FAILURES):
+        reason = self._back_off(server, answer, section, now)
+        if self._failures.record(server.uuid, answer.outcome in _FAILURES):
             raise exceptions.NoApi(answer.text, answer.outcome.value)
         return reason
 
-    def _rest(
+    def _back_off(
         self, server: records.Waiting, answer: rebuilds.Answer,
-        section: ty.Any, now: datetime.datetime,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> reasons.Reason | None:
-        """Let a server or its project rest if it was refused.
+        """Let a server or its project rest if the rebuild was refused.
 
-        :returns: why it was.
+        :returns: why it was refused; None if it was not.
         """
-        refused = _REFUSED.get(answer.outcome)
-        if refused is None:
+        refusal = _REFUSALS.get(answer.outcome)
+        if refusal is None:
             return None
-        code, whole_project = refused
-        reason = _USUAL.get(
+        code, whole_project = refusal
+        reason = _OWNER_REASONS.get(
             answer.outcome, reasons.Reason(code, answer.text))
         longest = section.backoff_max
         if answer.outcome is _Outcome.AWAY:
             longest = min(longest, _AWAY_MAX)
         if answer.outcome is _Outcome.OVER_QUOTA:
-            # A smaller server of the project may be within it, or a larger
-            # quota be given.
+            # The quota may have room for a smaller server of the project, or
+            # an operator may raise it.
             self._backoff.begin(server.uuid, reason, now, section.backoff,
                                 min(longest, _OVER_QUOTA))
             longest = section.backoff
@@ -366,8 +403,8 @@ class Sweeper:
 
 
 def _to_show(
-    waiting: collections.abc.Iterable[records.Waiting], section: ty.Any,
-    now: datetime.datetime,
+    waiting: collections.abc.Iterable[records.Waiting],
+    section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
 ) -> set[str]:
     """Return the servers that are to be shown as BUILD."""
     if section.show != 'build':
@@ -376,8 +413,8 @@ def _to_show(
             if server.asked and server.deadline > now}
 
 
-# The answers themselves are for operators.
-_USUAL = {
+# What owners read in place of an answer that is for operators.
+_OWNER_REASONS = {
     _Outcome.NO_ROLE: reasons.Reason(
         reasons.Code.BLOCKED,
         'The waiting service has no role in the project of the server.'),
@@ -393,8 +430,8 @@ _USUAL = {
         'Another request was first. The server is looked at again soon.')),
 }
 
-# The code of the reason, and whether all servers of the project rest.
-_REFUSED = {
+# The code of each refusal, and whether the whole project rests after it.
+_REFUSALS = {
     _Outcome.BUSY: (reasons.Code.ORDER, False),
     _Outcome.GONE: (reasons.Code.ORDER, False),
     _Outcome.BLOCKED: (reasons.Code.BLOCKED, False),

@@ -22,6 +22,9 @@ from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shapes
 
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
 # Of a host whose compute service is disabled.
 DISABLED = 'COMPUTE_STATUS_DISABLED'
 
@@ -47,7 +50,7 @@ class Asked:
     """
 
     query: str
-    spec: ty.Any
+    spec: objects.RequestSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Explanation:
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
-def explain(context: ty.Any, uuid: str) -> Explanation:
+def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     """Tell why a server finds no host.
 
     :param context: an administrator's.
@@ -114,17 +117,17 @@ def explain(context: ty.Any, uuid: str) -> Explanation:
     except Exception as error:
         return Explanation(uuid, [], reasons.refused(error, uuid), notes=notes)
     asked = queries.demands(query)
-    found = probes.room(context, query)
-    if found.problem:
+    room = probes.room(context, query)
+    if room.problem:
         return Explanation(uuid, asked, reasons.Reason(
-            reasons.Code.CAPACITY, found.problem), notes=notes)
-    if found:
-        return Explanation(uuid, asked, None, hosts=found.hosts, notes=notes)
+            reasons.Code.CAPACITY, room.problem), notes=notes)
+    if room:
+        return Explanation(uuid, asked, None, hosts=room.hosts, notes=notes)
     short = list(shortage(context, query))
     return Explanation(uuid, asked, capacity(short), short, notes=notes)
 
 
-def _notes(spec: ty.Any) -> ty.Iterator[str]:
+def _notes(spec: objects.RequestSpec) -> ty.Iterator[str]:
     if spec.unreadable is not None:
         yield (f'What cell0-rebuild keeps of it cannot be read: '
                f'{spec.unreadable}. What its networks and ports ask for is '
@@ -134,7 +137,9 @@ def _notes(spec: ty.Any) -> ty.Iterator[str]:
                'its networks and ports ask for is unknown and left out.')
 
 
-def shortage(context: ty.Any, query: str) -> ty.Iterator[Short]:
+def shortage(
+    context: nova_context.RequestContext, query: str
+) -> ty.Iterator[Short]:
     """Yield each demand that alone keeps the query from finding room.
 
     :param query: for which there is no room.
@@ -144,9 +149,9 @@ def shortage(context: ty.Any, query: str) -> ty.Iterator[Short]:
         rest = queries.without(query, demand)
         if rest is None:
             continue
-        found = probes.room(context, queries.limited(rest, _HOSTS))
-        if found:
-            yield Short(demand, found.hosts)
+        room = probes.room(context, queries.limited(rest, _HOSTS))
+        if room:
+            yield Short(demand, room.hosts)
 
 
 def capacity(short: list[Short]) -> reasons.Reason:
@@ -161,7 +166,9 @@ def capacity(short: list[Short]) -> reasons.Reason:
         reasons.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
 
 
-def asked(context: ty.Any, uuid: str) -> Asked | reasons.Reason:
+def asked(
+    context: nova_context.RequestContext, uuid: str
+) -> Asked | reasons.Reason:
     """Return what a server asks for, or why that cannot be told.
 
     What is wrong with one server is in the way of no other.
@@ -177,29 +184,34 @@ def asked(context: ty.Any, uuid: str) -> Asked | reasons.Reason:
         return reasons.refused(error, uuid)
 
 
-def _asked(context: ty.Any, instance: ty.Any, spec: ty.Any) -> Asked:
+def _asked(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    spec: objects.RequestSpec,
+) -> Asked:
     complete = shapes.complete(context, instance, spec)
     return Asked(shapes.query(context, complete), complete)
 
 
-def read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
+def read(
+    context: nova_context.RequestContext, uuid: str
+) -> tuple[objects.Instance, objects.RequestSpec]:
     """Return the instance and the RequestSpec of a buried server.
 
     :raises NotBuried: if it has not been buried.
     """
     try:
-        found = lookup.find(context, uuid)
+        buried = lookup.find(context, uuid)
     except exception.InstanceMappingNotFound as error:
         raise NotBuried(f'There is no server {uuid}.') from error
-    if found is None:
+    if buried is None:
         raise NotBuried(
             f'Server {uuid} is not in cell0: it has a host, had one, or is '
             f'being built.')
-    if found.spec is None:
+    if buried.spec is None:
         raise NotBuried(f'Server {uuid} has no request spec.')
     try:
         return objects.Instance.get_by_uuid(
             cells.in_cell0(context), uuid,
-            expected_attrs=_LOADED), found.spec
+            expected_attrs=_LOADED), buried.spec
     except exception.InstanceNotFound as error:
         raise NotBuried(f'Server {uuid} was deleted.') from error

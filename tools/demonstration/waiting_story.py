@@ -31,7 +31,7 @@ class OwnersRequests:
         self._nova, self._version = nova, version
         self.asked = []
 
-    def ask(self, server_id, project_id, image_id):
+    def request(self, server_id, project_id, image_id):
         """Ask for the rebuild of a server."""
         self._nova.user.microversion = self._version
         answer = self._nova.user.api_request(
@@ -78,7 +78,7 @@ class Story:
         in_cell0 = cells.in_cell0(context)
         return sweep.Sweeper(
             context, cfg.CONF, self._requests, notices.Notices(in_cell0),
-            showing.Showing(in_cell0))
+            showing.ShownStatus(in_cell0))
 
     def _fill(self):
         self._screen.step(

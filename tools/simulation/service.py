@@ -92,21 +92,22 @@ class Service:
         shapes = {flavor for flavor, queue in self._queues.items() if any(
             self._is_ready(server, now)
             for servers in queue.values() for server in servers)}
-        self._admission.keep(
+        self._admission.forget_others(
             [shape_cache.Shape(str(flavor)) for flavor in shapes])
         # Python orders a set by chance.
         self._send([server for flavor in sorted(shapes, key=str)
                     if self._world.cloud.offers(flavor)
                     for server in self._first(flavor, now)], now)
         self._world.at(self._world.now + pacing.interval(
-            len(shapes), _PROBE, self._section.probe_budget), self._turn)
+            len(shapes), _PROBE, self._section.probe_budget, False),
+            self._turn)
 
     def _settle(self, now: datetime.datetime) -> None:
         for number in list(self._admission.on_their_way):
             at, state = self._ended.get(number, (self._world.now + 1, None))
             if state is not None and at <= self._world.now:
-                self._admission.settled(number, state, self._section, now)
-                self._admission.built(state, now)
+                self._admission.record_end(number, state, self._section, now)
+                self._admission.record_build(state, now)
                 del self._ended[number]
 
     def _is_ready(self, server: _Server, now: datetime.datetime) -> bool:
@@ -143,11 +144,11 @@ class Service:
             if shape in full:
                 continue
             hosts = self._world.cloud.offers(server.request.flavor)
-            if self._admission.why_not(shape, hosts, self._section, now):
+            if self._admission.refusal(shape, hosts, self._section, now):
                 full.add(shape)
             else:
                 self._count(server, now)
-                self._admission.sent(record, shape, now)
+                self._admission.record_sent(record, shape, now)
                 self._world.at(
                     self._world.now + next(after) * _CLAIM, self._try, server)
 

@@ -39,12 +39,12 @@ class NoticesTestCase(base.FunctionalTestCase):
                 if action['action'] == 'wait']
 
     def test_the_owner_sees_the_reason(self):
-        self.notices.tell({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: CAPACITY})
         self.assertEqual(
             ['capacity: No host has room for the server.'], self.told())
 
     def test_the_action_is_the_owners(self):
-        self.notices.tell({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: CAPACITY})
         [action] = [action for action in
                     self.api.get_instance_actions(self.uuid)
                     if action['action'] == 'wait']
@@ -63,38 +63,38 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.assertIsNotNone(new['updated_at'])
 
     def test_a_new_code_is_told_when_it_was_found_twice(self):
-        self.notices.tell({self.uuid: CAPACITY})
-        self.notices.tell({self.uuid: BLOCKED})
+        self.notices.publish({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: BLOCKED})
         self.assertEqual(1, len(self.told()))
         self.assertIn('capacity', self.told()[0])
-        self.notices.tell({self.uuid: BLOCKED})
+        self.notices.publish({self.uuid: BLOCKED})
         self.assertEqual(['blocked: It is locked.'], self.told())
 
     def test_another_text_of_the_same_code_is_not_written(self):
-        self.notices.tell({self.uuid: BLOCKED})
+        self.notices.publish({self.uuid: BLOCKED})
         other = reasons.Reason(reasons.Code.BLOCKED, 'Something else.')
         self.assertEqual(
-            0, self.notices.tell({self.uuid: other})
-            + self.notices.tell({self.uuid: other}))
+            0, self.notices.publish({self.uuid: other})
+            + self.notices.publish({self.uuid: other}))
         self.assertEqual(['blocked: It is locked.'], self.told())
 
     def test_nothing_is_asked_or_written_while_nothing_changes(self):
-        self.notices.tell({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: CAPACITY})
         counts = self.useFixture(counting.CountingFixture())
         with counts.step('the same') as costs:
-            self.assertEqual(0, self.notices.tell({self.uuid: CAPACITY}))
+            self.assertEqual(0, self.notices.publish({self.uuid: CAPACITY}))
         self.assertEqual({}, costs)
 
     def test_a_service_that_starts_knows_what_was_told(self):
-        self.notices.tell({self.uuid: CAPACITY})
-        self.assertEqual(0, a_service().tell({self.uuid: CAPACITY}))
+        self.notices.publish({self.uuid: CAPACITY})
+        self.assertEqual(0, a_service().publish({self.uuid: CAPACITY}))
         self.assertEqual(1, len(self.told()))
 
     def test_two_services_write_one_action(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.wait.notices.Notices._write',
-            before=lambda *args: a_service().tell({self.uuid: CAPACITY})))
-        self.notices.tell({self.uuid: CAPACITY})
+            before=lambda *args: a_service().publish({self.uuid: CAPACITY})))
+        self.notices.publish({self.uuid: CAPACITY})
         self.assertEqual(1, len(self.told()))
 
     def test_what_is_too_much_for_one_sweep_is_told_in_the_next(self):
@@ -104,29 +104,29 @@ class NoticesTestCase(base.FunctionalTestCase):
         self._delete_server(gone)
         found = dict.fromkeys([gone['id'], self.uuid, *other], CAPACITY)
         self.assertEqual(
-            [2, 2, 0], [self.notices.tell(found) for _ in range(3)])
+            [2, 2, 0], [self.notices.publish(found) for _ in range(3)])
         self.assertEqual(1, len(self.told()))
 
     def test_what_is_too_long_is_cut(self):
-        self.notices.tell({self.uuid: reasons.Reason(
+        self.notices.publish({self.uuid: reasons.Reason(
             reasons.Code.BLOCKED, 'x' * 300)})
         self.assertEqual([255], list(map(len, self.told())))
 
     def test_a_deleted_server_is_left_alone(self):
         self._delete_server(self.server)
         before = databases.dump()
-        self.assertEqual(0, self.notices.tell({self.uuid: CAPACITY}))
-        self.assertEqual(0, self.notices.tell(
+        self.assertEqual(0, self.notices.publish({self.uuid: CAPACITY}))
+        self.assertEqual(0, self.notices.publish(
             {uuidsentinel.never_there: CAPACITY}))
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
 
     def test_a_server_on_its_way_is_left_alone(self):
         databases.update('cell0', models.Instance, self.uuid, hidden=True)
-        self.assertEqual(0, self.notices.tell({self.uuid: CAPACITY}))
+        self.assertEqual(0, self.notices.publish({self.uuid: CAPACITY}))
 
     def test_the_action_goes_along_when_the_server_is_rebuilt(self):
-        self.notices.tell({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: CAPACITY})
         self._start_compute('host1')
         self.rebuild(self.server)
         self.active(self.server)

@@ -27,12 +27,12 @@ class RebuildsTestCase(base.FunctionalTestCase):
         self.api.microversion = base.STOCK
         self.server = self.bury()
         self._start_compute('host1')
-        self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
+        self.rebuilds = rebuilds.RebuildClient(cfg.CONF)
 
     def ask(self, server=None):
         """Ask for the rebuild of a server."""
         server = server or self.server
-        return self.rebuilds.ask(
+        return self.rebuilds.request(
             server['id'], server['tenant_id'], server['image']['id'])
 
     def assert_outcome(self, outcome, *answers):
@@ -93,7 +93,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
         for status in (429, 502, 503, 504):
             self.assert_outcome(Outcome.AWAY, webob.Response(status=status))
         self.keystone.down = True
-        self.rebuilds = rebuilds.Rebuilds(cfg.CONF)
+        self.rebuilds = rebuilds.RebuildClient(cfg.CONF)
         self.assert_outcome(Outcome.NO_KEYSTONE)
 
     def test_a_request_that_gets_no_answer_is_told_from_no_token(self):
@@ -117,13 +117,13 @@ class RebuildsTestCase(base.FunctionalTestCase):
     def test_options_without_a_plugin_are_refused(self):
         self.flags(auth_type=None, group=keystone.GROUP)
         error = self.assertRaises(
-            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF)
+            rebuilds.WrongOptions, rebuilds.RebuildClient, cfg.CONF)
         self.assertIn('[cell0_rebuild_wait] auth_type', str(error))
 
     def test_a_plugin_without_projects_is_refused(self):
         self.flags(auth_type='http_basic', group=keystone.GROUP)
         error = self.assertRaises(
-            rebuilds.WrongOptions, rebuilds.Rebuilds, cfg.CONF)
+            rebuilds.WrongOptions, rebuilds.RebuildClient, cfg.CONF)
         self.assertIn('auth_type', str(error))
 
 
@@ -136,7 +136,7 @@ class StockMicroversionTestCase(base.FunctionalTestCase):
         server = self.bury()
         self._start_compute('host1')
         self.useFixture(keystone.KeystoneFixture(self.api_fixture))
-        answer = rebuilds.Rebuilds(cfg.CONF).ask(
+        answer = rebuilds.RebuildClient(cfg.CONF).request(
             server['id'], server['tenant_id'], server['image']['id'])
         self.assertEqual(Outcome.ACCEPTED, answer.outcome, answer.text)
         self.assertEqual(server['image'], self.active(server)['image'])

@@ -109,11 +109,14 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.keystone.down = True
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.pacing.LONGEST', 0.05))
-        with mock.patch('cell0_rebuild.wait.service._say_outage',
+        with mock.patch('cell0_rebuild.wait.service._log_outage',
                         autospec=True,
                         side_effect=OSError('The disk is full.')):
             self.service.start()
             self.wait_until_said('The outage could not be told.')
+            self._wait_for_assert(lambda: self.assertGreater(
+                self.said('The outage could not be told.'), 2))
+            self.assertEqual(0, self.said('What did not answer does so'))
         self.keystone.down = False
         self.active(server)
 
@@ -126,7 +129,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         for server in servers:
             self._delete_server(server)
         self._wait_for_assert(
-            lambda: self.assertEqual(set(), self.service._said))
+            lambda: self.assertEqual(set(), self.service._logged))
         self.assertEqual(1, self.said('perhaps'))
 
     def test_a_wrong_password_is_said(self):

@@ -88,7 +88,7 @@ class ShowingTest(showing_base.ShowingTestCase):
 
     def test_it_stays_error_if_its_waiting_is_ended_in_a_sweep(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.showing.Showing.show',
+            'cell0_rebuild.wait.showing.ShownStatus.update',
             before=lambda *args: operator_actions.end(
                 nova_context.get_admin_context(), self.server['id'])))
         self.sweeper.sweep()
@@ -109,8 +109,8 @@ class ShowingTest(showing_base.ShowingTestCase):
             databases.update(
                 'cell0', models.Instance, self.server['id'], **values)
             before = databases.dump()
-            self.sweeper._shows.show({self.server['id']}, set())
-            self.sweeper._shows.show(set(), {self.server['id']})
+            self.sweeper._updater.update({self.server['id']}, set())
+            self.sweeper._updater.update(set(), {self.server['id']})
             self.assertEqual(
                 [], databases.differences(before, databases.dump()))
             databases.update(

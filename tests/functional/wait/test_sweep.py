@@ -9,9 +9,12 @@ import ddt
 import fixtures
 from nova.db.api import models as api_models
 from nova.db.main import models
+from oslo_db import exception as db_exc
 
 from cell0_rebuild.wait import factory
+from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import sweep
 from tests.functional import base
 from tests.functional import databases
 from tests.functional.wait import commands
@@ -109,14 +112,14 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_who_lands_though_placement_had_no_room_is_counted(self):
         self.fill()
         servers = [self.wait_for_room() for _ in range(3)]
-        self.assertEqual(0, self.sweeper.sweep().without_yes)
+        self.assertEqual(0, self.sweeper.sweep().landed_without_room)
         self.make_room(2)
         self.rebuild(servers[0])
         self.active(servers[0])
         self._delete_server(servers[1])
-        self.assertEqual(1, self.sweeper.sweep().without_yes)
+        self.assertEqual(1, self.sweeper.sweep().landed_without_room)
         self.active(servers[2])
-        self.assertEqual(0, self.sweeper.sweep().without_yes)
+        self.assertEqual(0, self.sweeper.sweep().landed_without_room)
 
     def test_a_damaged_spec_holds_nobody_else(self):
         self.fill()
@@ -300,6 +303,27 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             [], databases.differences(before, databases.dump()))
         self.assertEqual([], self.asked())
 
+    def test_who_landed_is_counted_although_a_look_at_another_fails(self):
+        self.fill()
+        servers = [self.wait_for_room(
+            flavorRef=self._create_flavor(vcpu=vcpus)) for vcpus in (1, 2)]
+        self.make_room(2)
+        self._start_compute('host2')
+        self.sweeper.sweep()
+        for server in servers:
+            self.active(server)
+        state_of = rebuild_state.of
+
+        def fail(context, uuid, *args):
+            if uuid == servers[1]['id']:
+                raise db_exc.DBError()
+            return state_of(context, uuid, *args)
+        swept = sweep.SweepResult()
+        with fixtures.MonkeyPatch(
+                'cell0_rebuild.wait.rebuild_state.of', fail):
+            self.assertRaises(db_exc.DBError, self.sweeper.sweep, swept)
+        self.assertEqual([servers[0]['id']], list(swept.ended))
+
     def test_what_requests_take_is_told_apart(self):
         self.fill()
         self.wait_for_room()
@@ -313,7 +337,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room()
         another = self.a_sweeper()
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.rebuilds.Rebuilds.ask',
+            'cell0_rebuild.wait.rebuilds.RebuildClient.request',
             before=lambda *args: self.assertEqual(
                 rebuilds.Outcome.ACCEPTED,
                 another.sweep().answers[server['id']].outcome)))

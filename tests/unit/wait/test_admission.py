@@ -31,24 +31,24 @@ class AdmissionTest(testtools.TestCase):
         self.now, self.number = samples.NOON, 0
         self.admission = admission.Admission(lambda: 0.0)
 
-    def why_not(self, shape=SMALL, hosts=9, others=()):
-        return self.admission.why_not(
+    def refusal(self, shape=SMALL, hosts=9, others=()):
+        return self.admission.refusal(
             shape, hosts, self.section, self.now, others)
 
     def send(self, shape=SMALL, hosts=9):
         """Send as many servers as may be, and return their UUIDs."""
         sent = []
-        while self.why_not(shape, hosts) is None:
+        while self.refusal(shape, hosts) is None:
             self.number += 1
             server = samples.server(self.number)
-            self.admission.sent(server, shape, self.now)
+            self.admission.record_sent(server, shape, self.now)
             sent.append(server.uuid)
         return sent
 
     def settle(self, uuids, state=LANDED):
         for uuid in uuids:
-            self.admission.settled(uuid, state, self.section, self.now)
-            self.admission.built(state, self.now)
+            self.admission.record_end(uuid, state, self.section, self.now)
+            self.admission.record_build(state, self.now)
 
     def test_a_shape_begins_with_one_and_doubles(self):
         found = []
@@ -68,15 +68,15 @@ class AdmissionTest(testtools.TestCase):
             self.settle(self.send())
         self.assertEqual(2, len(self.send(hosts=2)))
         self.assertIs(
-            reasons.Code.ORDER, self.why_not(LARGE, hosts=2).code)
-        self.assertIsNone(self.why_not(LARGE, hosts=3))
+            reasons.Code.ORDER, self.refusal(LARGE, hosts=2).code)
+        self.assertIsNone(self.refusal(LARGE, hosts=3))
         self.now += MINUTE
-        self.assertIsNone(self.why_not(hosts=1))
+        self.assertIsNone(self.refusal(hosts=1))
 
     def test_those_of_others_count(self):
-        self.assertIsNone(self.why_not(others=[self.now]))
+        self.assertIsNone(self.refusal(others=[self.now]))
         self.assertIs(
-            reasons.Code.ORDER, self.why_not(others=[self.now] * 2).code)
+            reasons.Code.ORDER, self.refusal(others=[self.now] * 2).code)
 
     def test_slow_builds_do_not_stop_all(self):
         self.send()
@@ -91,15 +91,15 @@ class AdmissionTest(testtools.TestCase):
     def test_slow_builds_of_others_do_not_stop_all(self):
         others = [self.now] * 2
         self.now += 14 * MINUTE
-        self.assertIsNotNone(self.why_not(others=others))
+        self.assertIsNotNone(self.refusal(others=others))
         self.now += 2 * MINUTE
-        self.assertIsNone(self.why_not(others=others))
+        self.assertIsNone(self.refusal(others=others))
 
     def test_one_that_failed_lets_slow_builds_stop_all(self):
         self.send()
         self.settle(self.send(LARGE), FAILED)
         self.now += 16 * MINUTE
-        self.assertIsNotNone(self.why_not(LARGE))
+        self.assertIsNotNone(self.refusal(LARGE))
 
     @hypothesis.given(st.lists(
         st.integers(1, 200), min_size=1, max_size=5))
@@ -114,7 +114,7 @@ class AdmissionTest(testtools.TestCase):
             for uuid in [uuid for uuid, one in
                          self.admission.on_their_way.items()
                          if one.at + 60 * MINUTE <= self.now]:
-                self.admission.lost(uuid)
+                self.admission.remove(uuid)
                 ends.pop(uuid)
             for uuid in [*self.send(), *self.send(LARGE)]:
                 ends[uuid] = minute + building[len(sent) % len(building)]
@@ -126,17 +126,17 @@ class AdmissionTest(testtools.TestCase):
 
     def test_a_shape_that_was_refused_rests_and_no_other(self):
         self.settle(self.send(), BURIED)
-        self.assertIs(reasons.Code.SCHEDULER, self.why_not().code)
-        self.assertIsNone(self.why_not(LARGE))
+        self.assertIs(reasons.Code.SCHEDULER, self.refusal().code)
+        self.assertIsNone(self.refusal(LARGE))
         self.now += 1.2 * MINUTE
-        self.assertIsNone(self.why_not())
+        self.assertIsNone(self.refusal())
 
     def tried(self, servers, shapes):
         """Sweep: return the first that is sent."""
         for server in self.admission.ordered(servers, shapes):
             shape = shapes[server.uuid]
-            if self.why_not(shape) is None:
-                self.admission.sent(server, shape, self.now)
+            if self.refusal(shape) is None:
+                self.admission.record_sent(server, shape, self.now)
                 return server
         return None
 
@@ -190,14 +190,14 @@ class AdmissionTest(testtools.TestCase):
         self.assertTrue(self.admission.stopped)
         self.assertIs(
             reasons.Code.BROKEN_HOSTS,
-            self.why_not(shape_cache.Shape('huge')).code)
+            self.refusal(shape_cache.Shape('huge')).code)
 
     def test_one_that_is_lost_tells_nothing(self):
         [uuid] = self.send()
-        self.admission.lost(uuid)
+        self.admission.remove(uuid)
         self.assertEqual(1, len(self.send()))
 
     def test_no_minute_has_more_than_the_budget(self):
         self.section.per_minute = 1
         self.settle(self.send())
-        self.assertIs(reasons.Code.ORDER, self.why_not(LARGE).code)
+        self.assertIs(reasons.Code.ORDER, self.refusal(LARGE).code)

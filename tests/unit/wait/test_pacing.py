@@ -71,21 +71,26 @@ class IntervalTest(testtools.TestCase):
     def test_the_interval_follows_from_what_probes_take(
             self, shapes, seconds, budget, expected):
         self.assertAlmostEqual(
-            expected, pacing.interval(shapes, seconds, budget))
+            expected, pacing.interval(shapes, seconds, budget, False))
 
-    @hypothesis.given(
-        st.integers(0, 100), st.floats(0, 0.1), st.integers(1, 100))
+    @hypothesis.given(st.integers(0, 100), st.floats(0, 0.1),
+                      st.integers(1, 100), st.booleans())
     def test_probes_keep_the_budget_unless_a_minute_is_too_short(
-            self, shapes, seconds, budget):
-        found = pacing.interval(shapes, seconds, budget)
-        self.assertTrue(2 <= found <= 60)
+            self, shapes, seconds, budget, moving):
+        found = pacing.interval(shapes, seconds, budget, moving)
+        self.assertTrue((0.5 if moving else 2) <= found <= 60)
         self.assertTrue(
             shapes * seconds <= found * budget / 100 + 1e-9 or found == 60)
 
     def test_a_service_rests_longer_than_its_own_part_of_a_sweep_takes(self):
-        self.assertEqual(2.0, pacing.pause(2.0, 0.1))
-        self.assertEqual(20.0, pacing.pause(2.0, 5.0))
-        self.assertEqual(60.0, pacing.pause(2.0, 500.0))
+        self.assertEqual(2.0, pacing.pause(2.0, 0.1, False))
+        self.assertEqual(20.0, pacing.pause(2.0, 5.0, False))
+        self.assertEqual(60.0, pacing.pause(2.0, 500.0, False))
+
+    def test_while_servers_come_back_it_rests_no_longer(self):
+        self.assertEqual(0.5, pacing.interval(1, 0.01, 5, True))
+        self.assertEqual(0.5, pacing.pause(0.5, 0.1, True))
+        self.assertEqual(5.0, pacing.pause(0.5, 5.0, True))
 
 
 class SlowStartTest(testtools.TestCase):
@@ -126,7 +131,7 @@ class SlowStartTest(testtools.TestCase):
     def test_shapes_that_nobody_has_are_forgotten(self):
         for shape in ('a', 'b'):
             self.slow_start.landed(shape, 4)
-        self.slow_start.keep({'a'})
+        self.slow_start.forget_others({'a'})
         self.assertEqual((2, 1), (self.allowed('a'), self.allowed('b')))
 
 

@@ -37,7 +37,7 @@ class KnownShapesTest(testtools.TestCase):
     def sweep(self, uuids):
         """Return the servers whose shapes a sweep knows."""
         now = samples.NOON + datetime.timedelta(seconds=self.time)
-        self.shapes.keep(uuids)
+        self.shapes.forget_others(uuids)
         known = self.shapes.of(uuids, now)
         self.time += BETWEEN
         return set(known)

@@ -17,6 +17,9 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import cells
 
+if ty.TYPE_CHECKING:
+    from nova import objects
+
 LOG = logging.getLogger(__name__)
 
 # Also a password that was changed, or a table that is not there.
@@ -27,11 +30,11 @@ _ERRORS: ty.Final = (db_exc.DBError, sqlalchemy.exc.SQLAlchemyError)
 _LIFE = 60
 
 
-class Dead(Exception):
+class CellDown(Exception):
     """The database of the cell fails, or did a moment ago."""
 
 
-class DeadCells:
+class DownCells:
     """Remembers which cells are not looked into for a while."""
 
     def __init__(
@@ -43,25 +46,29 @@ class DeadCells:
         self._said: set[str] = set()
 
     @contextlib.contextmanager
-    def looking(self, cell: ty.Any) -> collections.abc.Iterator[None]:
+    def looking(
+        self, cell: objects.CellMapping
+    ) -> collections.abc.Iterator[None]:
         """Look into a cell inside.
 
         :param cell: its CellMapping.
-        :raises Dead: if that fails, or has failed in the last minute.
+        :raises CellDown: if that fails, or has failed in the last minute.
         """
         uuid = str(cell.uuid)
         if self._until.get(uuid, 0) > self._clock():
-            raise Dead(uuid)
+            raise CellDown(uuid)
         try:
             yield
         except _ERRORS as error:
             self._until[uuid] = self._clock() + _LIFE
             self._say(uuid, cell, error)
-            raise Dead(uuid) from error
+            raise CellDown(uuid) from error
         self._until.pop(uuid, None)
         self._said.discard(uuid)
 
-    def _say(self, uuid: str, cell: ty.Any, error: Exception) -> None:
+    def _say(
+        self, uuid: str, cell: objects.CellMapping, error: Exception
+    ) -> None:
         if uuid not in self._said:
             db_errors.without_values(error)
             LOG.warning('%s does not tell what has become of servers: %s',

@@ -6,7 +6,7 @@ import fixtures
 from oslo_db import exception as db_exc
 import testtools
 
-from cell0_rebuild.wait import dead_cells
+from cell0_rebuild.wait import down_cells
 
 ONE, OTHER = (types.SimpleNamespace(uuid=name, identity=name)
               for name in ('one', 'other'))
@@ -18,16 +18,16 @@ class DeadCellsTest(testtools.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.now, self.looks = 0, 0
-        self.dead = dead_cells.DeadCells(lambda: self.now)
+        self.down = down_cells.DownCells(lambda: self.now)
 
     def look(self, cell, error=None):
-        """Look into a cell; tell whether it is dead."""
+        """Look into a cell; tell whether it is down."""
         try:
-            with self.dead.looking(cell):
+            with self.down.looking(cell):
                 self.looks += 1
                 if error:
                     raise error
-        except dead_cells.Dead:
+        except down_cells.CellDown:
             return True
         return False
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``cell0-rebuild-wait --once`` and ``--dry-run`` sweep once."""
+
+import contextlib
+import io
+
+from cell0_rebuild.cmd import wait
+from tests.functional import base
+from tests.functional.wait import sweeping
+
+
+class OnceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.fill()
+        self.servers = [self.wait_for_room() for _ in range(2)]
+        self.make_room(3)
+
+    def once(self, dry_run):
+        """Sweep once; return what is printed."""
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            self.assertEqual(wait.DONE, wait._once(dry_run))
+        return output.getvalue()
+
+    def test_a_dry_run_prints_who_would_be_rebuilt_and_who_waits(self):
+        self.assertEqual(
+            f'{self.servers[0]["id"]} would be rebuilt.\n1 wait: order\n',
+            self.once(dry_run=True))
+        self.assertEqual([], self.asked())
+
+    def test_one_sweep_rebuilds_and_prints_nothing(self):
+        self.assertEqual('', self.once(dry_run=False))
+        self.active(self.servers[0])
+        self.assertEqual([self.servers[0]['id']], self.asked())
+
+    def test_the_next_one_forgets_that_a_kind_rests(self):
+        self.stub_out('nova.scheduler.manager.SchedulerManager.'
+                      '_get_sorted_hosts', lambda *args, **kwargs: [])
+        for server in self.servers:
+            self.once(dry_run=False)
+            self.buried_again(server)
+        self.once(dry_run=False)
+        self.assertEqual(
+            [server['id'] for server in self.servers], self.asked())
