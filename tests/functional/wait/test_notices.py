@@ -54,7 +54,7 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.assertTrue(action['request_id'].startswith('req-'))
 
     def test_who_asks_what_is_new_sees_the_action(self):
-        self.notices.tell({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: CAPACITY})
         self.api.microversion = base.STOCK
         [new] = [action for action in self.api.api_get(
             f'/servers/{self.uuid}/os-instance-actions'
