@@ -120,6 +120,26 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.keystone.down = False
         self.active(server)
 
+    def test_it_sweeps_sooner_only_while_servers_come_back(self):
+        moving = []
+
+        def interval(shapes, seconds, budget, come_back):
+            moving.append(come_back)
+            return 0.05
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.pacing.interval', interval))
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._MOVING', 0.5))
+        self.fill()
+        server = self.wait_for_room()
+        self.service.start()
+        self._wait_for_assert(lambda: self.assertGreater(len(moving), 2))
+        self.assertEqual({False}, set(moving))
+        self.make_room()
+        self.active(server)
+        self._wait_for_assert(lambda: self.assertIn(True, moving))
+        self._wait_for_assert(lambda: self.assertFalse(moving[-1]))
+
     def test_one_warning_is_enough_for_what_is_wrong_with_many(self):
         self.fill()
         servers = [self.wait_for_room({'cell0_rebuild_wait': 'perhaps'})

@@ -70,7 +70,7 @@ class SweepCostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.bury_many(SHAPES)
         self.reserve_vcpus('host1', 0)
         nobody = mock.patch(
-            'cell0_rebuild.wait.admission.Admission.why_not', autospec=True,
+            'cell0_rebuild.wait.admission.Admission.refusal', autospec=True,
             return_value=reasons.Reason(reasons.Code.ORDER))
         with nobody:
             with mock.patch('cell0_rebuild.wait.admission.Admission.stopped',
