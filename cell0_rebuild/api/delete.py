@@ -11,8 +11,8 @@ from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import remains
 from cell0_rebuild.move import standing
 

@@ -30,11 +30,11 @@ from cell0_rebuild.api import personality
 from cell0_rebuild.api import quota
 from cell0_rebuild.api import scheduling
 from cell0_rebuild.api import volumes
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild.move import reburial
 from cell0_rebuild import nova_compat

@@ -22,8 +22,8 @@ import typing as ty
 
 from nova.compute import instance_actions
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import actions
-from cell0_rebuild.move import cells
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context

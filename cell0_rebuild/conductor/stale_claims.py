@@ -17,10 +17,10 @@ from nova import objects
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
 from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import standing

@@ -17,7 +17,7 @@ from nova import objects
 from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context

@@ -13,8 +13,8 @@ from nova.db.api import models
 from nova import exception
 from nova import objects
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_text
-from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:

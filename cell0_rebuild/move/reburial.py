@@ -17,6 +17,7 @@ from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
@@ -24,7 +25,6 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import fence
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages

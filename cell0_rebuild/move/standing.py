@@ -18,7 +18,7 @@ import typing as ty
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.move import fence
 
 if ty.TYPE_CHECKING:

@@ -23,8 +23,8 @@ from oslo_config import cfg
 from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_text
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import operator_decisions

@@ -15,7 +15,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries

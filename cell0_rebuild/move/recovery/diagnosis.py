@@ -45,10 +45,10 @@ from nova import objects
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects

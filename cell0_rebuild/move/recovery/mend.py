@@ -28,6 +28,7 @@ from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
@@ -36,7 +37,6 @@ from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis

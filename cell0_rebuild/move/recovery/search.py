@@ -21,9 +21,9 @@ from nova import objects
 from oslo_log import log as logging
 import sqlalchemy as sa
 
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import lookup
 
 if ty.TYPE_CHECKING:
