@@ -35,8 +35,8 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
-from cell0_rebuild.move import lookup
 from cell0_rebuild.move import reburial
+from cell0_rebuild.move import standing
 from cell0_rebuild import nova_compat
 from cell0_rebuild import phase_times
 from cell0_rebuild import rpcapi
@@ -77,7 +77,7 @@ def rebuild(
 
 def _buried(
     context: nova_context.RequestContext, instance: objects.Instance
-) -> lookup.Found | None:
+) -> standing.BuriedRecords | None:
     """Return what the API database has of a buried server.
 
     :param context: targeted at the cell that the instance was read in.
@@ -89,7 +89,7 @@ def _buried(
             or not cells.is_cell0(context)):
         return None
     with errors.translated():
-        return lookup.find(context, instance.uuid)
+        return standing.buried_records(context, instance.uuid)
 
 
 @dataclasses.dataclass
@@ -117,9 +117,10 @@ class _Plan:
 
 def _rebuild_from_cell0(
     compute_api: compute.API, context: nova_context.RequestContext,
-    instance: objects.Instance, found: lookup.Found, image_href: str | None,
-    admin_password: str, files_to_inject: ty.Any = None,
-    reimage_boot_volume: bool = False, **changes: ty.Any,
+    instance: objects.Instance, found: standing.BuriedRecords,
+    image_href: str | None, admin_password: str,
+    files_to_inject: ty.Any = None, reimage_boot_volume: bool = False,
+    **changes: ty.Any,
 ) -> None:
     unlocked = nova_compute_api.check_instance_lock(
         lambda self, context, instance: None)

@@ -17,6 +17,8 @@ import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
+from nova import exception
+from nova import objects
 
 from cell0_rebuild import cells
 from cell0_rebuild.move import fence
@@ -76,6 +78,49 @@ def is_abandoned(
     """
     found = place(context, instance_uuid)
     return found is None or found.is_abandoned
+
+
+class BuriedRecords(ty.NamedTuple):
+    """What the API database has of a buried server.
+
+    :param mapped_at: when its instance mapping was written last.
+    :param spec: its RequestSpec, None if there is none.
+    """
+
+    mapped_at: datetime.datetime | None
+    spec: objects.RequestSpec | None
+
+
+def buried_records(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> BuriedRecords | None:
+    """Look a buried server up.
+
+    :returns: None if it is not mapped to cell0.
+    :raises InstanceMappingNotFound: if it was deleted.
+    """
+    row = _mapping_and_spec(context, instance_uuid)
+    if row is None:
+        raise exception.InstanceMappingNotFound(uuid=instance_uuid)
+    cell_id, mapped_at, stored = row
+    if cell_id != cells.cell0(context).id:
+        return None
+    spec = None if stored is None else objects.RequestSpec._from_db_object(
+        context, objects.RequestSpec(), stored)
+    return BuriedRecords(mapped_at, spec)
+
+
+@api_db_api.context_manager.reader
+def _mapping_and_spec(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> ty.Any:
+    mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
+    # One statement for what Nova looks up by two.
+    return context.session.query(
+        mapping.cell_id, mapping.updated_at, spec,
+    ).outerjoin(
+        spec, spec.instance_uuid == mapping.instance_uuid,
+    ).filter(mapping.instance_uuid == instance_uuid).first()
 
 
 @contextlib.contextmanager

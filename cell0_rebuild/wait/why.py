@@ -16,7 +16,7 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import cells
-from cell0_rebuild.move import lookup
+from cell0_rebuild.move import standing
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
@@ -188,7 +188,7 @@ def read(context: ty.Any, uuid: str) -> tuple[ty.Any, ty.Any]:
     :raises NotBuried: if it has not been buried.
     """
     try:
-        found = lookup.find(context, uuid)
+        found = standing.buried_records(context, uuid)
     except exception.InstanceMappingNotFound as error:
         raise NotBuried(f'There is no server {uuid}.') from error
     if found is None:

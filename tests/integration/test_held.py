@@ -11,8 +11,8 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import standing
 from cell0_rebuild.move import fence
+from cell0_rebuild.move import standing
 from tests.integration import meetings
 from tests.integration import processes
 from tests.integration import specs_base

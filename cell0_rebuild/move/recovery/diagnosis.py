@@ -49,9 +49,9 @@ from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import lookup
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -174,7 +174,7 @@ class Finder:
         if cell0_row is not None and cell0_row.deleted:
             cell0_row = None
         traces = self._traces(uuid)
-        retained_at = lookup.retained_at(self._context, uuid)
+        retained_at = retained_db.stored_at(self._context, uuid)
         if cell0_row is None and not traces:
             # Nova archives what is left of a server in a cell. A create that
             # is being buried is deleted with a young RequestSpec.

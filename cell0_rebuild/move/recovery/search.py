@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import lookup
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -100,7 +100,7 @@ class Search:
     ) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, cell)
         for page in _pages(lambda last: read(cctxt, last)):
-            yield from lookup.retained_of(
+            yield from retained_db.among(
                 self._context, [uuid for _, uuid in page])
 
     def _abandoned(self) -> collections.abc.Iterator[str]:
@@ -115,7 +115,7 @@ def count_unknown(context: nova_context.RequestContext) -> int:
     cctxt = cells.in_cell0(context)
     return sum(
         len(page) - len(
-            lookup.retained_of(context, [uuid for _, uuid in page]))
+            retained_db.among(context, [uuid for _, uuid in page]))
         for page in _pages(lambda last: _buried(cctxt, last)))
 
 
@@ -161,7 +161,7 @@ def _retained(
     ).filter(
         # In no cell, or without a mapping.
         sa.or_(mapping.cell_id.is_(None), mapping.cell_id != cell0_id),
-        touched < before, lookup.has_retained(model.spec)), model, last)
+        touched < before, retained_db.is_in(model.spec)), model, last)
 
 
 @main_db_api.pick_context_manager_reader
