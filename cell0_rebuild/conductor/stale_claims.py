@@ -21,7 +21,6 @@ from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import fence
 from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import standing
 
@@ -54,7 +53,7 @@ def release(
     elif home.is_buried:
         release_all(context, instance_uuid)
     elif home.node != selection.nodename:
-        with fence.held(context, instance_uuid):
+        with standing.held(context, instance_uuid):
             # Somebody may have buried it again, and it was rebuilt there.
             if _home(context, instance_uuid) == home:
                 report_client.remove_provider_tree_from_instance_allocation(

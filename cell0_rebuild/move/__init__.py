@@ -5,7 +5,7 @@
 Other packages use only these modules:
 
 * :mod:`attempt` and :mod:`reburial` make the steps of a move;
-  :mod:`guarded_calls` and :mod:`fence` keep others away meanwhile;
+  :mod:`guarded_calls` keeps others away meanwhile;
 * :mod:`recovery` works after a crash, :mod:`remains` in a delete;
 * :mod:`standing` tells where a server is;
 * :mod:`buried_copy`, :mod:`actions` and :mod:`allocations` are what goes with

@@ -15,7 +15,6 @@ import typing as ty
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import fence
 from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
@@ -34,7 +33,7 @@ def current(
         nobody else works on it then.
     :raises StaleAttempt: if it is not the current one.
     """
-    with fence.held(context, attempt.uuid):
+    with standing.held(context, attempt.uuid):
         if not api_db.is_current(
                 context, attempt.uuid, attempt.generation) and not (
                     or_deleted and standing.is_abandoned(
@@ -55,7 +54,7 @@ def in_cell(
 
     :raises StaleAttempt: if it is not there, or not by this attempt.
     """
-    with fence.held(context, attempt.uuid):
+    with standing.held(context, attempt.uuid):
         if not attempts.is_in(context, attempt, cell):
             raise attempt.stale()
         yield

@@ -25,7 +25,6 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import fence
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
@@ -109,7 +108,7 @@ def _show(
     attempt: attempts.Attempt,
 ) -> bool:
     """Show the row in cell0, unless a later attempt has hidden it."""
-    with fence.held(context, attempt.uuid):
+    with standing.held(context, attempt.uuid):
         is_ours = standing.is_in_cell0(context, attempt.uuid)
         if is_ours:
             cell0_db.show(cctxt, attempt.uuid)
@@ -140,7 +139,7 @@ def _prepare(
         return seen
     if record_failure is not None:
         _keep_written(context, attempt)
-    with fence.held(context, attempt.uuid):
+    with standing.held(context, attempt.uuid):
         if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)

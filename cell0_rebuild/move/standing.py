@@ -2,9 +2,9 @@
 
 """Where a server stands: on its way, or at rest in cell0 or deleted.
 
-A step that needs a server at rest is made inside of :func:`at_rest`. An answer
-alone may be out of date when it is used: the process may stall until somebody
-else has built the server.
+An answer alone may be out of date when it is used: the process may stall until
+somebody else has built the server. So a step that depends on it is made inside
+of :func:`held`, and one that needs a server at rest inside of :func:`at_rest`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import collections.abc
 import contextlib
 import dataclasses
 import datetime
+import sys
 import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
-from cell0_rebuild.move import fence
+from cell0_rebuild import db_errors
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -124,11 +126,44 @@ def _mapping_and_spec(
 
 
 @contextlib.contextmanager
+def held(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> collections.abc.Iterator[None]:
+    """Keep others from moving a server, or beginning to, meanwhile.
+
+    Each move writes the row of its mapping, which is locked here. Whatever is
+    read inside is as it was when the row was locked, or newer.
+    """
+    transaction = _begun(context, instance_uuid)
+    try:
+        yield
+    except BaseException:
+        transaction.__exit__(*sys.exc_info())
+        raise
+    # What was to be done is done, also if the database is away by now.
+    with contextlib.suppress(db_exc.DBError):
+        transaction.__exit__(None, None, None)
+
+
+@db_errors.patiently
+@db_errors.retried
+def _begun(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> contextlib.ExitStack:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(api_db_api.context_manager.writer.using(context))
+        # The first statement, before anything is read that may change.
+        context.session.query(api_models.InstanceMapping.id).filter_by(
+            instance_uuid=instance_uuid).with_for_update().first()
+        return stack.pop_all()
+
+
+@contextlib.contextmanager
 def at_rest(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> collections.abc.Iterator[bool]:
     """Tell whether a server is at rest, and keep it so meanwhile."""
-    with fence.held(context, instance_uuid):
+    with held(context, instance_uuid):
         yield is_at_rest(context, instance_uuid)
 
 

@@ -13,7 +13,6 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import fence
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage
 from cell0_rebuild.move import standing
@@ -164,7 +163,7 @@ class FenceTest(races_base.RaceTestCase):
         context = nova_context.get_admin_context()
 
         def fail():
-            with fence.held(context, self.server['id']):
+            with standing.held(context, self.server['id']):
                 api_db.touch(
                     context, self.server['id'], cells.cell0(context).id)
                 raise RuntimeError
