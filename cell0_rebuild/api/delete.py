@@ -13,7 +13,7 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import remains
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import standing
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
@@ -103,11 +103,11 @@ def delete_while_booting(
     if ours:
         if not _delete_build_request(wrapped, context, instance):
             raise _BuildRequestGone
-        remains.sweep(context, instance)
+        deletion.sweep(context, instance)
         return True
     deleted = wrapped(context, instance)
     if deleted and in_cell:
-        remains.sweep_cell0(context, instance.uuid)
+        deletion.sweep_cell0(context, instance.uuid)
     return deleted
 
 
@@ -120,5 +120,5 @@ def _delete_build_request(
         # Nova looks for the row of a server in no cell in [database].
         if not standing.is_abandoned(context, instance.uuid):
             raise
-        remains.tell(instance.uuid, error)
+        deletion.tell(instance.uuid, error)
         return True

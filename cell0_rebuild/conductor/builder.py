@@ -32,6 +32,7 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move import standing
@@ -149,7 +150,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         is_finished = attempt.handed_over and not self._over and (
             attempts.finish(context, attempt, self._cell))
         if not is_finished:
-            attempts.erase(context, attempt.uuid)
+            deletion.erase(context, attempt.uuid)
         # If it failed, another conductor may build it the next time.
         ec2.forget_id(attempt.uuid)
 
@@ -248,7 +249,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         super()._delete_build_request(
             context, _NoBuildRequest(instance.uuid), instance, cell,
             instance_bdms, instance_tags)
-        attempts.remove_cell0_row(context, instance.uuid)
+        deletion.remove_cell0_row(context, instance.uuid)
         return False
 
     def _create_and_bind_arq_for_instance(

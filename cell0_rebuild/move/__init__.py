@@ -6,7 +6,7 @@ Other packages use only these modules:
 
 * :mod:`attempt` and :mod:`reburial` make the steps of a move;
   :mod:`guarded_calls` keeps others away meanwhile;
-* :mod:`recovery` works after a crash, :mod:`remains` in a delete;
+* :mod:`deletion` works in a delete, :mod:`recovery` after a crash;
 * :mod:`standing` tells where a server is;
 * :mod:`buried_copy`, :mod:`actions` and :mod:`allocations` are what goes with
   it.

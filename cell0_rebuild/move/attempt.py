@@ -402,39 +402,6 @@ def finish(
         if is_deleted:
             deletion.complete(context, attempt.uuid, cell)
             # It has told until now that the server is to be deleted.
-            remove_cell0_row(context, attempt.uuid)
+            deletion.remove_cell0_row(context, attempt.uuid)
         our_objects.forget(context, attempt.uuid)
     return is_there
-
-
-def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
-    """Remove the row in cell0 of a server that its owner deleted.
-
-    :returns: False if the owner did not.
-    """
-    def abandoned() -> bool:
-        return standing.is_abandoned(context, instance_uuid)
-
-    if not abandoned():
-        return False
-    cell0_db.remove(
-        cells.in_cell0(context), instance_uuid,
-        abandoned)
-    return True
-
-
-def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    """Remove all that is left of a server that its owner deleted on its way.
-
-    The RequestSpec goes last, because a recovery finds the server by it.
-    """
-    if clear(context, instance_uuid):
-        api_db.erase(context, instance_uuid)
-
-
-def remove_cell0_row(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> None:
-    """Remove the row in cell0."""
-    cell0_db.remove(
-        cells.in_cell0(context), instance_uuid)

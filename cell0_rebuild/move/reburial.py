@@ -25,6 +25,7 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
@@ -45,7 +46,7 @@ def withdraw(
     """
     attempt = attempts.begin(context, instance_uuid, generation, 'nova-api')
     if attempt is None:
-        attempts.clear(context, instance_uuid)
+        deletion.clear(context, instance_uuid)
         return False
     db_errors.patiently(bury_again)(context, attempt)
     return True
@@ -99,7 +100,7 @@ def bury_again(
     if cell is not None:
         _remove_row(context, attempt, cell)
     if not buried:
-        attempts.clear(context, attempt.uuid)
+        deletion.clear(context, attempt.uuid)
     return buried
 
 
@@ -233,7 +234,7 @@ def _may_bury(
     if attempt.stage.is_mapped_back:
         return True
     if not attempts.is_in(context, attempt, cell):
-        attempts.clear(context, attempt.uuid)
+        deletion.clear(context, attempt.uuid)
         return False
     row = cell_db.find(context, attempt.uuid, cell)
     if row is not None and row.is_on_host:
@@ -261,7 +262,7 @@ def _remove_rows(
     if cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
             cell_db.remove(context, attempt.uuid, cell)
-    attempts.remove_cell0_row(context, attempt.uuid)
+    deletion.remove_cell0_row(context, attempt.uuid)
 
 
 def _leave_cell(
@@ -283,7 +284,7 @@ def _leave_cell(
         if not api_db.remap(
                 context, uuid, cell.id, home.id, before, functools.partial(
                     attempts.is_in, context, attempt, cell)):
-            attempts.clear(context, uuid)
+            deletion.clear(context, uuid)
             return False
         attempt.reach(stages.Stage.MAPPED_BACK)
     with _back_to(context, attempt, cell, home):
@@ -294,7 +295,7 @@ def _leave_cell(
     left = attempt.stage is stages.Stage.OUT_OF_CELL
     if not left and attempts.is_deleted(context, attempt, cell):
         # Only its owner can have deleted it there.
-        attempts.remove_cell0_row(context, uuid)
+        deletion.remove_cell0_row(context, uuid)
     return left
 
 

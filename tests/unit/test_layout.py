@@ -13,7 +13,7 @@ PACKAGE = TESTS.parent / 'cell0_rebuild'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
 # server that moves, and is used by these.
 FRONT = {'actions', 'allocations', 'attempt', 'buried_copy',
-         'guarded_calls', 'reburial', 'recovery', 'remains', 'standing'}
+         'deletion', 'guarded_calls', 'reburial', 'recovery', 'standing'}
 
 # The series of faults, which tools/run_faults.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (

@@ -37,6 +37,7 @@ from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
@@ -211,13 +212,13 @@ class Recovery:
                     context, dataclasses.replace(found, cell=trace.cell)):
                 raise cell_db.on_host()
         if found.cell is not None:
-            attempts.remove_cell0_row(context, found.uuid)
+            deletion.remove_cell0_row(context, found.uuid)
             return
-        attempts.clear(context, found.uuid)
+        deletion.clear(context, found.uuid)
         if not any(trace.row.is_on_host for trace in found.traces):
             self._resources.release(
                 found.uuid, standing.at_rest(context, found.uuid))
-        attempts.erase(context, found.uuid)
+        deletion.erase(context, found.uuid)
 
     def _bury_on_its_way(
         self, context: nova_context.RequestContext, found: diagnosis.Stuck
