@@ -33,9 +33,8 @@ from cell0_rebuild.api import volumes
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
-from cell0_rebuild.move import reburial
+from cell0_rebuild.move import out_of_cell0
 from cell0_rebuild.move import standing
 from cell0_rebuild import nova_compat
 from cell0_rebuild import phase_times
@@ -242,7 +241,7 @@ def _move(
 ) -> None:
     uuid = plan.instance.uuid
     try:
-        generation = attempts.ask(
+        generation = out_of_cell0.ask(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
             mapped_at, plan.image.id if plan.reimage_volume_id else None)
     except exceptions.LostRace:
@@ -274,7 +273,7 @@ def _hand_over(
                 context, uuid, generation, plan.spec, plan.image.meta,
                 admin_password, plan.files, plan.reimage_volume_id) is False:
             # A message that came twice is answered so the second time.
-            if not pauses or not attempts.is_waiting(
+            if not pauses or not out_of_cell0.is_waiting(
                     context, uuid, generation):
                 return False
             LOG.warning('A nova-conductor does not see the rebuild that it is '
@@ -296,8 +295,8 @@ def _withdraw(
     context: nova_context.RequestContext, uuid: str, generation: str
 ) -> None:
     try:
-        goes_on = not reburial.withdraw(context, uuid, generation) and (
-            attempts.goes_on(context, uuid, generation))
+        goes_on = not out_of_cell0.withdraw(context, uuid, generation) and (
+            out_of_cell0.goes_on(context, uuid, generation))
     except db_exc.DBError:
         LOG.exception('The server could not be moved back to cell0.',
                       instance_uuid=uuid)

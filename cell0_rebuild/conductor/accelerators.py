@@ -14,7 +14,6 @@ from nova.accelerator import cyborg
 from nova import exception
 
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
@@ -33,7 +32,7 @@ def release_leftovers(
     """
     left = _bound(context, spec)
     if left:
-        with guarded_calls.current(context, attempt, or_deleted=True):
+        with attempts.held_current(context, attempt, or_deleted=True):
             _delete(context, left)
 
 

@@ -33,7 +33,6 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move import standing
 from cell0_rebuild import phase_times
@@ -81,7 +80,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param volume: its root volume, if an image is being written to it.
         """
         builder = self._of(attempt)
-        with hooks.of_rebuild(attempt.uuid), builder._slot.taken():
+        with hooks.of_rebuild(
+                attempt.uuid, attempts.bring_history), builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
                 injected_files, volume)
@@ -99,7 +99,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         builder = self._of(attempt)
         if attempts.is_answered(context, attempt):
-            with hooks.of_rebuild(attempt.uuid):
+            with hooks.of_rebuild(attempt.uuid, attempts.bring_history):
                 builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context)
@@ -262,7 +262,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :raises StaleAttempt: if the server is no longer where it was put.
         """
         wanted = accelerators.are_wanted(request_spec)
-        with guarded_calls.in_cell(
+        with attempts.held_in_cell(
                 context, self._attempt, self._cell) if wanted else (
                     contextlib.nullcontext()):
             self._accelerators = super()._create_and_bind_arq_for_instance(

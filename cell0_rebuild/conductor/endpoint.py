@@ -18,7 +18,6 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import guarded_calls
 from cell0_rebuild import rpcapi
 
 if ty.TYPE_CHECKING:
@@ -90,7 +89,7 @@ class RebuildEndpoint:
         request_spec: objects.RequestSpec, volume: reimage.Volume,
     ) -> None:
         try:
-            with guarded_calls.current(context, attempt):
+            with attempts.held_current(context, attempt):
                 volume.write(context)
         except (exception.InvalidVolume, db_exc.DBError) as error:
             LOG.warning('The rebuild is taken back: %s', error,

@@ -21,7 +21,6 @@ from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
@@ -73,7 +72,7 @@ def release_leftovers(
     try:
         allocations.Resources(context).release(
             attempt.uuid,
-            guarded_calls.current(context, attempt, or_deleted=True))
+            attempts.held_current(context, attempt, or_deleted=True))
     except exceptions.NoPlacement as error:
         raise exception.AllocationDeleteFailed(
             consumer_uuid=attempt.uuid, error=str(error)) from error

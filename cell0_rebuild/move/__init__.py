@@ -4,12 +4,11 @@
 
 Other packages use only these modules:
 
-* :mod:`attempt` and :mod:`reburial` make the steps of a move;
-  :mod:`guarded_calls` keeps others away meanwhile;
+* :mod:`out_of_cell0`, :mod:`attempt` and :mod:`reburial` make the steps of a
+  move;
 * :mod:`deletion` works in a delete, :mod:`recovery` after a crash;
 * :mod:`standing` tells where a server is;
-* :mod:`buried_copy`, :mod:`actions` and :mod:`allocations` are what goes with
-  it.
+* :mod:`buried_copy` and :mod:`allocations` are what goes with it.
 
 The other modules write the rows for these.
 """

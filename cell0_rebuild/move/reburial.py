@@ -2,8 +2,7 @@
 
 """An attempt that has failed: its server goes back to cell0.
 
-:func:`withdraw`    nova-api    a request that no conductor has answered
-:func:`bury_again`              from wherever the attempt brought the server
+:func:`bury_again` takes it from wherever the attempt brought it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from nova import objects
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
-from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
@@ -34,22 +32,6 @@ from cell0_rebuild import objects as our_objects
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     _Step = ty.Callable[[nova_context.RequestContext], None]
-
-
-def withdraw(
-    context: nova_context.RequestContext, instance_uuid: str, generation: str
-) -> bool:
-    """Take :func:`attempt.ask` back: no conductor has answered.
-
-    :returns: False if a conductor has taken the attempt all the same, or the
-        owner has deleted the server.
-    """
-    attempt = attempts.begin(context, instance_uuid, generation, 'nova-api')
-    if attempt is None:
-        deletion.clear(context, instance_uuid)
-        return False
-    db_errors.patiently(bury_again)(context, attempt)
-    return True
 
 
 def bury_again(
@@ -96,7 +78,7 @@ def bury_again(
     buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.generation, home.id, keep,
         cell.id if cell else None,
-        **({} if record_failure else attempts.as_before(attempt.record))))
+        **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
         _remove_row(context, attempt, cell)
     if not buried:

@@ -12,8 +12,9 @@ README = TESTS / 'README.rst'
 PACKAGE = TESTS.parent / 'cell0_rebuild'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
 # server that moves, and is used by these.
-FRONT = {'actions', 'allocations', 'attempt', 'buried_copy',
-         'deletion', 'guarded_calls', 'reburial', 'recovery', 'standing'}
+FRONT = {'allocations', 'attempt', 'buried_copy', 'deletion', 'out_of_cell0',
+         'reburial', 'recovery',
+         'standing'}
 
 # The series of faults, which tools/run_faults.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (
