@@ -22,11 +22,10 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import tenacity
 
-from cell0_rebuild.conductor import accelerators
+from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import hooks
 from cell0_rebuild.conductor import reimage
-from cell0_rebuild.conductor import stale_claims
 from cell0_rebuild.conductor import throttle
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
@@ -128,8 +127,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     volume.wait(
                         context, functools.partial(self._go_on, context))
                 self._phases.end('image')
-            stale_claims.release_leftovers(context, attempt)
-            accelerators.release_leftovers(context, attempt, request_spec)
+            claims.release_leftovers(context, attempt, request_spec)
             with hooks.check_before_mapping_goes(
                     functools.partial(self._check_current, context)):
                 self.schedule_and_build_instances(
@@ -195,7 +193,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if self._selection is not None:
             # It may wait for a newer attempt, which needs a slot.
             with self._slot.given_back():
-                stale_claims.release(
+                claims.release(
                     context, self.report_client, self._attempt.uuid,
                     self._selection)
 
@@ -261,7 +259,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: if the server is no longer where it was put.
         """
-        wanted = accelerators.are_wanted(request_spec)
+        wanted = claims.has_accelerators(request_spec)
         with attempts.held_in_cell(
                 context, self._attempt, self._cell) if wanted else (
                     contextlib.nullcontext()):
@@ -314,14 +312,14 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return
         self._phases.end('burial')
         self._over = True
-        accelerators.release(
+        claims.release_accelerators(
             context, self._attempt, self._accelerators, buried)
         if not buried and not standing.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.
             self._release(context)
             return
-        stale_claims.release_all(context, self._attempt.uuid)
+        claims.release_all(context, self._attempt.uuid)
 
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(db_exc.DBError),

@@ -8,7 +8,7 @@ Other packages use only these modules:
   move;
 * :mod:`deletion` works in a delete, :mod:`recovery` after a crash;
 * :mod:`standing` tells where a server is;
-* :mod:`buried_copy` and :mod:`allocations` are what goes with it.
+* :mod:`buried_copy` makes what is built of what is in cell0.
 
 The other modules write the rows for these.
 """

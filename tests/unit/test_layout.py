@@ -12,9 +12,8 @@ README = TESTS / 'README.rst'
 PACKAGE = TESTS.parent / 'cell0_rebuild'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
 # server that moves, and is used by these.
-FRONT = {'allocations', 'attempt', 'buried_copy', 'deletion', 'out_of_cell0',
-         'reburial', 'recovery',
-         'standing'}
+FRONT = {'attempt', 'buried_copy', 'deletion', 'out_of_cell0', 'reburial',
+         'recovery', 'standing'}
 
 # The series of faults, which tools/run_faults.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (

@@ -28,10 +28,10 @@ from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from cell0_rebuild import allocations
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import allocations
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
