@@ -25,9 +25,6 @@ from cell0_rebuild.api import create_checks
 from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
-from cell0_rebuild.api import owner
-from cell0_rebuild.api import personality
-from cell0_rebuild.api import quota
 from cell0_rebuild.api import scheduling
 from cell0_rebuild.api import volumes
 from cell0_rebuild import cells
@@ -155,10 +152,10 @@ def _validate(
     :param spec: its RequestSpec, None if there is none.
     """
     buried = buried_copy.read(context, read.uuid, read)
-    _check_spec(spec, buried.instance)
+    create_checks.check_spec(spec, buried.instance)
     assert spec is not None
-    files = personality.to_inject(buried.instance, spec.retained)
-    owners = owner.context_of(context, buried.instance)
+    files = create_checks.files_to_inject(buried.instance, spec.retained)
+    owners = create_checks.owners_context(context, buried.instance)
     create_checks.check(compute_api, owners, buried.instance, spec)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
@@ -166,8 +163,8 @@ def _validate(
     compute_api._check_image_arch(image=image.meta)
     instance = buried_copy.instance_to_build(buried.instance)
     request_changes.apply(
-        compute_api, owner.key_context_of(context, buried.instance), instance,
-        buried.bdms, image, changes)
+        compute_api, create_checks.keys_context(context, buried.instance),
+        instance, buried.bdms, image, changes)
     oldest_compute = objects.service.get_minimum_version_all_cells(
         context, ['nova-compute'])
     nova_compat.with_oldest_compute(
@@ -182,36 +179,12 @@ def _validate(
     if image.is_new:
         images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
-    owner.check_vtpm(context, instance, image)
+    create_checks.check_vtpm(context, instance, image)
     scheduling.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
-    quota.check(owners, instance, spec)
+    create_checks.check_quota(owners, instance, spec)
     return _Plan(
         buried, instance, spec, image, bdms, reimage_volume_id, files)
-
-
-def _check_spec(
-    spec: objects.RequestSpec | None, instance: objects.Instance
-) -> None:
-    if spec is None:
-        errors.conflict(
-            f'Server {instance.uuid} has no request spec, without which it '
-            f'cannot be scheduled. Delete it and create it again.')
-    if spec.unreadable is not None:
-        LOG.warning('What is kept of the server cannot be read: %s.',
-                    spec.unreadable, instance=instance)
-        errors.conflict(
-            f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
-            f'read: {spec.unreadable}. Nothing was changed. Try again when '
-            f'Nova and cell0-rebuild are upgraded in all services; if it '
-            f'stays so, delete it and create it again.')
-    if spec.retained is None:
-        errors.conflict(
-            f'The requested networks of server {instance.uuid} are unknown: '
-            f'it was buried by a nova-conductor without cell0-rebuild. It '
-            f'cannot be rebuilt from cell0. Delete it and create it again.')
-    # Objects inside it are loaded with the changes that they once had.
-    spec.obj_reset_changes(recursive=True)
 
 
 def _probe(
