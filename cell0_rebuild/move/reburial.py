@@ -157,7 +157,15 @@ def _keep_changes(
                 objects.Instance.get_by_uuid(
                     cells.targeted(context, cell), attempt.uuid,
                     expected_attrs=['system_metadata']))
-    return late_changes.keep_changes(context, cctxt, attempt)
+    try:
+        last = objects.BuildRequest.get_by_instance_uuid(
+            context, attempt.uuid).instance
+    except exception.BuildRequestNotFound:
+        last = attempt.instance
+    seen = attempt.last_state or late_changes.state(last)
+    late_changes.keep_changes(
+        cctxt, attempt.record, last, attempt.bdms, seen)
+    return seen
 
 
 def _is_ours(
