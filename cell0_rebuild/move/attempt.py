@@ -85,6 +85,31 @@ class Attempt:
             build_request.instance_uuid, record, stages.Stage.TAKEN,
             build_request, instance, build_request.block_device_mappings)
 
+    @classmethod
+    def interrupted(
+        cls, uuid: str, record: attempt_record.AttemptRecord,
+        stage: stages.Stage, there: buried_copy.Buried, row_id: int | None,
+    ) -> Attempt:
+        """Return an attempt whose process died after the hand-over.
+
+        :param there: the server as it was read where it has a row: in the
+            real cell, or else in cell0.
+        :param row_id: its row in the real cell; None if it has none.
+        """
+        return cls(
+            uuid, record, stage, instance=there.instance, bdms=there.bdms,
+            last_state=late_changes.state(there.instance), row_id=row_id)
+
+    @classmethod
+    def on_host(
+        cls, uuid: str, record: attempt_record.AttemptRecord, row_id: int
+    ) -> Attempt:
+        """Return an attempt whose server a compute has: it can be finished.
+
+        :param row_id: its row in the real cell.
+        """
+        return cls(uuid, record, stages.Stage.HANDED_OVER, row_id=row_id)
+
     @property
     def handed_over(self) -> bool:
         """Whether the build request has ended in favour of a real cell."""

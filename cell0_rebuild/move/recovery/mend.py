@@ -38,7 +38,6 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
@@ -262,10 +261,8 @@ def _attempt(
     record = _retained_record(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
     record.accepted = record.accepted and bool(found.traces)
-    return attempts.Attempt(
-        found.uuid, record, _stage(found), instance=there.instance,
-        bdms=there.bdms, last_state=late_changes.state(there.instance),
-        row_id=row_id)
+    return attempts.Attempt.interrupted(
+        found.uuid, record, _stage(found), there, row_id)
 
 
 def _stage(found: diagnosis.Stuck) -> stages.Stage:
@@ -305,8 +302,8 @@ def _finish(
     # A compute may have taken it while it was on its way back to cell0.
     api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
-    return attempts.finish(context, attempts.Attempt(
-        found.uuid, record, stages.Stage.HANDED_OVER, row_id=row_id),
+    return attempts.finish(
+        context, attempts.Attempt.on_host(found.uuid, record, row_id),
         found.cell)
 
 
