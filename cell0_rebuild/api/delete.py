@@ -97,8 +97,9 @@ def delete_while_booting(
         ports.
     """
     ours = attempts.is_on_its_way(instance)
-    # Then it was read from a cell, where it has no mark. That a build request
-    # is there too is a matter of moments, unless its conductor has died.
+    # Then it was read from a cell, where it has no record. That a build
+    # request is there too is a matter of moments, unless its conductor has
+    # died.
     in_cell = 'id' in instance
     if ours:
         if not _delete_build_request(wrapped, context, instance):

@@ -60,15 +60,15 @@ def bury_again(
     """
     if not _may_bury(context, attempt, cell):
         return False
-    home = cells.cell0(context)
-    cctxt = cells.targeted(context, home)
+    cell0 = cells.cell0(context)
+    cctxt = cells.targeted(context, cell0)
     seen = _prepare(context, cctxt, attempt, cell, record_failure, before)
     if notify is not None and attempt.recorded and not attempt.notified:
         notify(cctxt)
         attempt.notified = True
     if attempt.handed_over:
         return (attempt.stage is stages.Stage.OUT_OF_CELL or _leave_cell(
-            context, cctxt, attempt, cell, home, before)) and _show(
+            context, cctxt, attempt, cell, cell0, before)) and _show(
                 context, cctxt, attempt)
 
     def keep(instance: objects.Instance) -> None:
@@ -76,7 +76,7 @@ def bury_again(
         late_changes.keep_late(cctxt, attempt.uuid, seen, instance)
 
     buried = bool(api_db.to_cell0(
-        context, attempt.uuid, attempt.generation, home.id, keep,
+        context, attempt.uuid, attempt.generation, cell0.id, keep,
         cell.id if cell else None,
         **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
@@ -258,7 +258,7 @@ def _remove_rows(
 def _leave_cell(
     context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
     attempt: attempts.Attempt, cell: objects.CellMapping,
-    home: objects.CellMapping, before: datetime.datetime | None,
+    cell0: objects.CellMapping, before: datetime.datetime | None,
 ) -> bool:
     """Take a server that was handed over out of the real cell.
 
@@ -272,12 +272,12 @@ def _leave_cell(
         # It is also if the database goes away while it commits.
         attempt.reach(stages.Stage.MAYBE_MAPPED_BACK)
         if not api_db.remap(
-                context, uuid, cell.id, home.id, before, functools.partial(
+                context, uuid, cell.id, cell0.id, before, functools.partial(
                     attempts.is_in, context, attempt, cell)):
             deletion.clear(context, uuid)
             return False
         attempt.reach(stages.Stage.MAPPED_BACK)
-    with _back_to(context, attempt, cell, home):
+    with _back_to(context, attempt, cell, cell0):
         if cell0_db.is_there(cctxt, uuid) and (
                 cell_db.remove(context, uuid, cell, attempt.row_id)
                 or cell_db.find(context, uuid, cell) is None):
@@ -292,7 +292,7 @@ def _leave_cell(
 @contextlib.contextmanager
 def _back_to(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping, home: objects.CellMapping,
+    cell: objects.CellMapping, cell0: objects.CellMapping,
 ) -> ty.Iterator[None]:
     """Map a server to the real cell again, unless it has left it.
 
@@ -309,7 +309,7 @@ def _back_to(
     finally:
         if stays:
             api_db.remap(
-                context, attempt.uuid, home.id, cell.id,
+                context, attempt.uuid, cell0.id, cell.id,
                 still=functools.partial(
                     attempts.has_row, context, attempt, cell))
             attempt.reach(stages.Stage.HANDED_OVER)

@@ -49,7 +49,7 @@ class Search:
         """:param before: no attempt that was worked on since."""
         self._context = context
         self._before = before
-        self._home = cells.cell0(context)
+        self._cell0 = cells.cell0(context)
         self._cells = [
             cell for cell in objects.CellMappingList.get_all(context)
             if not cell.is_cell0()]
@@ -74,11 +74,11 @@ class Search:
     def _searches(
         self
     ) -> collections.abc.Iterator[tuple[str, collections.abc.Iterator[str]]]:
-        api, cell0 = cells.API, cells.name(self._home)
+        api, cell0 = cells.API, cells.name(self._cell0)
         yield api, self._found(_build_requests, None, self._before)
-        yield cell0, self._found(_hidden, self._home)
-        yield api, self._found(_retained, None, self._before, self._home.id)
-        yield cell0, self._found(_attempted, self._home)
+        yield cell0, self._found(_hidden, self._cell0)
+        yield api, self._found(_retained, None, self._before, self._cell0.id)
+        yield cell0, self._found(_attempted, self._cell0)
         if api in self._problems:
             return
         for cell in self._cells:
@@ -104,7 +104,7 @@ class Search:
                 self._context, [uuid for _, uuid in page])
 
     def _abandoned(self) -> collections.abc.Iterator[str]:
-        cctxt = cells.targeted(self._context, self._home)
+        cctxt = cells.targeted(self._context, self._cell0)
         for page in _pages(lambda last: _buried(cctxt, last)):
             yield from _abandoned(
                 self._context, [uuid for _, uuid in page])
