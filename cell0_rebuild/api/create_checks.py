@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Check that what a server needs is still there.
+"""Check that a server may have what it needs, in the name of its owner.
 
 The source is ``nova.compute.api.API.create`` and what it calls.
 ``reference/checks.rst`` says where each of its checks is made, or why not.
@@ -8,17 +8,91 @@ The source is ``nova.compute.api.API.create`` and what it calls.
 
 from __future__ import annotations
 
+import copy
 import typing as ty
 
 from nova import availability_zones
 from nova import exception
+from nova.limit import utils as limit_utils
 from nova.network import neutron
+from nova import objects
+from nova.virt import hardware
+from oslo_config import cfg
+from oslo_limit import exception as limit_exceptions
+from oslo_log import log as logging
 import webob.exc
+
+from cell0_rebuild.api import errors
+from cell0_rebuild.api import image as images
+from cell0_rebuild import nova_compat
 
 if ty.TYPE_CHECKING:
     from nova.compute import api as compute
     from nova import context as nova_context
-    from nova import objects
+
+    from cell0_rebuild import retained as retained_form
+
+LOG = logging.getLogger(__name__)
+
+# The secret of a vTPM is Nova's own then, whoever asks for the server.
+_DEPLOYMENT = 'deployment'
+
+
+def owners_context(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> nova_context.RequestContext:
+    """Return the caller's context in the name of the server's owner.
+
+    Networks, quota and keys are those of the server's project and user, also
+    when an operator's service rebuilds other people's servers. The caller's
+    token stays: it is what Neutron and Cinder authorize.
+    """
+    owner = copy.copy(context)
+    owner.project_id = instance.project_id
+    owner.user_id = instance.user_id
+    return owner
+
+
+def keys_context(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> nova_context.RequestContext:
+    """Return the context of the user whose key pairs a request names.
+
+    It is the caller, as for Nova's own rebuild, unless the caller is an
+    operator from outside the server's project.
+    """
+    if context.project_id == instance.project_id:
+        return context
+    return owners_context(context, instance)
+
+
+def check_spec(
+    spec: objects.RequestSpec | None, instance: objects.Instance
+) -> None:
+    """Check that all is known that a create has to tell the scheduler.
+
+    :param spec: the stored RequestSpec, None if there is none.
+    :raises HTTPConflict: if it is not.
+    """
+    if spec is None:
+        errors.conflict(
+            f'Server {instance.uuid} has no request spec, without which it '
+            f'cannot be scheduled. Delete it and create it again.')
+    if spec.unreadable is not None:
+        LOG.warning('What is kept of the server cannot be read: %s.',
+                    spec.unreadable, instance=instance)
+        errors.conflict(
+            f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
+            f'read: {spec.unreadable}. Nothing was changed. Try again when '
+            f'Nova and cell0-rebuild are upgraded in all services; if it '
+            f'stays so, delete it and create it again.')
+    if spec.retained is None:
+        errors.conflict(
+            f'The requested networks of server {instance.uuid} are unknown: '
+            f'it was buried by a nova-conductor without cell0-rebuild. It '
+            f'cannot be rebuilt from cell0. Delete it and create it again.')
+    # Objects inside it are loaded with the changes that they once had.
+    spec.obj_reset_changes(recursive=True)
 
 
 def check(
@@ -91,3 +165,92 @@ def _check_security_groups(
                         f'was created with it, and a rebuild from cell0 '
                         f'cannot change that. Delete the server and create '
                         f'it again.') from error
+
+
+def files_to_inject(
+    instance: objects.Instance, retained: retained_form.Retained
+) -> list[list[str]]:
+    """Return ``[path, content]`` of each file that the server gets.
+
+    :raises HTTPConflict: if it was created with files and
+        ``[cell0_rebuild] personality_files`` does not allow to go on.
+    """
+    option = cfg.CONF.cell0_rebuild.personality_files
+    found = [(str(path), content) for path, content in retained.injected_files]
+    files = [[path, content] for path, content in found if content is not None]
+    if option == 'persist' and len(files) == len(found):
+        return files
+    if not found:
+        return []
+    names = ', '.join(path for path, _ in found)
+    if option == 'drop':
+        LOG.warning('The server is rebuilt without the personality files %s '
+                    'that it was created with.', names, instance=instance)
+        return []
+    errors.conflict(
+        f'Server {instance.uuid} was created with personality files ({names}) '
+        f'that are not kept while a server is buried in cell0. Delete it and '
+        f'create it again; operators: with [cell0_rebuild] personality_files '
+        f'= drop it is rebuilt without them.')
+
+
+def check_vtpm(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    image: images.Image,
+) -> None:
+    """Check that the secret of its vTPM is made where its owner can read it.
+
+    :param context: the caller's, whose token makes the secret.
+    :raises HTTPConflict: if it would be made in the wrong project.
+    """
+    if context.project_id == instance.project_id:
+        return
+    wanted = hardware.get_vtpm_constraint(
+        instance.flavor, objects.ImageMeta.from_dict(image.meta))
+    security = nova_compat.tpm_secret_security(instance.flavor)
+    if wanted is None or security == _DEPLOYMENT:
+        return
+    errors.conflict(
+        f'Server {instance.uuid} gets a vTPM when it is built, and its secret '
+        f'would be made in your project instead of project '
+        f'{instance.project_id}. Have a user of that project rebuild it.')
+
+
+def check_quota(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    request_spec: objects.RequestSpec,
+) -> None:
+    """Check that the quota of the owner allows the rebuild.
+
+    Each way of counting already counts a part of a buried server, so each
+    needs another difference.
+
+    :param request_spec: complete, as for a create.
+    :raises HTTPForbidden: if it does not.
+    """
+    try:
+        if limit_utils.use_unified_limits():
+            nova_compat.enforce_unified_limits(
+                context, instance.project_id, request_spec)
+        else:
+            _check_counts(context, instance)
+    except (exception.OverQuota, limit_exceptions.ProjectOverLimit) as error:
+        raise webob.exc.HTTPForbidden(explanation=str(error)) from error
+
+
+def _check_counts(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> None:
+    project_id, user_id = instance.project_id, instance.user_id
+    deltas = {'instances': 0, 'cores': 0, 'ram': 0}
+    if cfg.CONF.quota.count_usage_from_placement:
+        # A buried server has no allocations.
+        deltas.update(cores=instance.flavor.vcpus,
+                      ram=instance.flavor.memory_mb)
+    # Counting per user is for users who have a quota of their own.
+    limits = objects.Quotas.get_all_by_project_and_user(
+        context, project_id, user_id)
+    counted_user = user_id if set(limits) & set(deltas) else None
+    objects.Quotas.check_deltas(
+        context, deltas, project_id, user_id=counted_user,
+        check_project_id=project_id, check_user_id=counted_user)

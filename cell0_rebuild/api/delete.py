@@ -11,9 +11,9 @@ from nova import exception
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import remains
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import standing
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
@@ -97,17 +97,18 @@ def delete_while_booting(
         ports.
     """
     ours = attempts.is_on_its_way(instance)
-    # Then it was read from a cell, where it has no mark. That a build request
-    # is there too is a matter of moments, unless its conductor has died.
+    # Then it was read from a cell, where it has no record. That a build
+    # request is there too is a matter of moments, unless its conductor has
+    # died.
     in_cell = 'id' in instance
     if ours:
         if not _delete_build_request(wrapped, context, instance):
             raise _BuildRequestGone
-        remains.sweep(context, instance)
+        deletion.sweep(context, instance)
         return True
     deleted = wrapped(context, instance)
     if deleted and in_cell:
-        remains.sweep_cell0(context, instance.uuid)
+        deletion.sweep_cell0(context, instance.uuid)
     return deleted
 
 
@@ -120,5 +121,5 @@ def _delete_build_request(
         # Nova looks for the row of a server in no cell in [database].
         if not standing.is_abandoned(context, instance.uuid):
             raise
-        remains.tell(instance.uuid, error)
+        deletion.tell(instance.uuid, error)
         return True

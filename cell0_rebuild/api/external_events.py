@@ -12,7 +12,7 @@ import typing as ty
 
 from nova import objects
 
-from cell0_rebuild.move import lookup
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -27,7 +27,7 @@ def get_instances(
     nowhere = {mapping.instance_uuid for mapping in instance_mappings
                if mapping.cell_mapping is None}
     # Others are servers that are being created: they are Nova's matter.
-    ours = lookup.retained_of(context, nowhere) if nowhere else set()
+    ours = retained_db.among(context, nowhere) if nowhere else set()
     if not ours:
         return wrapped(context, instance_uuids, instance_mappings)
     found = wrapped(context, instance_uuids, [

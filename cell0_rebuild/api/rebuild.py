@@ -25,18 +25,14 @@ from cell0_rebuild.api import create_checks
 from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
-from cell0_rebuild.api import owner
-from cell0_rebuild.api import personality
-from cell0_rebuild.api import quota
 from cell0_rebuild.api import scheduling
 from cell0_rebuild.api import volumes
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import lookup
-from cell0_rebuild.move import reburial
+from cell0_rebuild.move import out_of_cell0
+from cell0_rebuild.move import standing
 from cell0_rebuild import nova_compat
 from cell0_rebuild import phase_times
 from cell0_rebuild import rpcapi
@@ -77,7 +73,7 @@ def rebuild(
 
 def _buried(
     context: nova_context.RequestContext, instance: objects.Instance
-) -> lookup.Found | None:
+) -> standing.BuriedRecords | None:
     """Return what the API database has of a buried server.
 
     :param context: targeted at the cell that the instance was read in.
@@ -89,7 +85,7 @@ def _buried(
             or not cells.is_cell0(context)):
         return None
     with errors.translated():
-        return lookup.find(context, instance.uuid)
+        return standing.buried_records(context, instance.uuid)
 
 
 @dataclasses.dataclass
@@ -117,9 +113,10 @@ class _Plan:
 
 def _rebuild_from_cell0(
     compute_api: compute.API, context: nova_context.RequestContext,
-    instance: objects.Instance, found: lookup.Found, image_href: str | None,
-    admin_password: str, files_to_inject: ty.Any = None,
-    reimage_boot_volume: bool = False, **changes: ty.Any,
+    instance: objects.Instance, found: standing.BuriedRecords,
+    image_href: str | None, admin_password: str,
+    files_to_inject: ty.Any = None, reimage_boot_volume: bool = False,
+    **changes: ty.Any,
 ) -> None:
     unlocked = nova_compute_api.check_instance_lock(
         lambda self, context, instance: None)
@@ -155,10 +152,10 @@ def _validate(
     :param spec: its RequestSpec, None if there is none.
     """
     buried = buried_copy.read(context, read.uuid, read)
-    _check_spec(spec, buried.instance)
+    create_checks.check_spec(spec, buried.instance)
     assert spec is not None
-    files = personality.to_inject(buried.instance, spec.retained)
-    owners = owner.context_of(context, buried.instance)
+    files = create_checks.files_to_inject(buried.instance, spec.retained)
+    owners = create_checks.owners_context(context, buried.instance)
     create_checks.check(compute_api, owners, buried.instance, spec)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
@@ -166,8 +163,8 @@ def _validate(
     compute_api._check_image_arch(image=image.meta)
     instance = buried_copy.instance_to_build(buried.instance)
     request_changes.apply(
-        compute_api, owner.key_context_of(context, buried.instance), instance,
-        buried.bdms, image, changes)
+        compute_api, create_checks.keys_context(context, buried.instance),
+        instance, buried.bdms, image, changes)
     oldest_compute = objects.service.get_minimum_version_all_cells(
         context, ['nova-compute'])
     nova_compat.with_oldest_compute(
@@ -182,36 +179,12 @@ def _validate(
     if image.is_new:
         images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
-    owner.check_vtpm(context, instance, image)
+    create_checks.check_vtpm(context, instance, image)
     scheduling.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
-    quota.check(owners, instance, spec)
+    create_checks.check_quota(owners, instance, spec)
     return _Plan(
         buried, instance, spec, image, bdms, reimage_volume_id, files)
-
-
-def _check_spec(
-    spec: objects.RequestSpec | None, instance: objects.Instance
-) -> None:
-    if spec is None:
-        errors.conflict(
-            f'Server {instance.uuid} has no request spec, without which it '
-            f'cannot be scheduled. Delete it and create it again.')
-    if spec.unreadable is not None:
-        LOG.warning('What is kept of the server cannot be read: %s.',
-                    spec.unreadable, instance=instance)
-        errors.conflict(
-            f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
-            f'read: {spec.unreadable}. Nothing was changed. Try again when '
-            f'Nova and cell0-rebuild are upgraded in all services; if it '
-            f'stays so, delete it and create it again.')
-    if spec.retained is None:
-        errors.conflict(
-            f'The requested networks of server {instance.uuid} are unknown: '
-            f'it was buried by a nova-conductor without cell0-rebuild. It '
-            f'cannot be rebuilt from cell0. Delete it and create it again.')
-    # Objects inside it are loaded with the changes that they once had.
-    spec.obj_reset_changes(recursive=True)
 
 
 def _probe(
@@ -241,7 +214,7 @@ def _move(
 ) -> None:
     uuid = plan.instance.uuid
     try:
-        generation = attempts.ask(
+        generation = out_of_cell0.ask(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
             mapped_at, plan.image.id if plan.reimage_volume_id else None)
     except exceptions.LostRace:
@@ -273,7 +246,7 @@ def _hand_over(
                 context, uuid, generation, plan.spec, plan.image.meta,
                 admin_password, plan.files, plan.reimage_volume_id) is False:
             # A message that came twice is answered so the second time.
-            if not pauses or not attempts.is_waiting(
+            if not pauses or not out_of_cell0.is_waiting(
                     context, uuid, generation):
                 return False
             LOG.warning('A nova-conductor does not see the rebuild that it is '
@@ -295,8 +268,8 @@ def _withdraw(
     context: nova_context.RequestContext, uuid: str, generation: str
 ) -> None:
     try:
-        goes_on = not reburial.withdraw(context, uuid, generation) and (
-            attempts.goes_on(context, uuid, generation))
+        goes_on = not out_of_cell0.withdraw(context, uuid, generation) and (
+            out_of_cell0.goes_on(context, uuid, generation))
     except db_exc.DBError:
         LOG.exception('The server could not be moved back to cell0.',
                       instance_uuid=uuid)

@@ -22,17 +22,16 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import tenacity
 
-from cell0_rebuild.conductor import accelerators
+from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import hooks
 from cell0_rebuild.conductor import reimage
-from cell0_rebuild.conductor import stale_claims
 from cell0_rebuild.conductor import throttle
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import buried_copy
-from cell0_rebuild.move import guarded_calls
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move import standing
 from cell0_rebuild import phase_times
@@ -80,7 +79,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param volume: its root volume, if an image is being written to it.
         """
         builder = self._of(attempt)
-        with hooks.of_rebuild(attempt.uuid), builder._slot.taken():
+        with hooks.of_rebuild(
+                attempt.uuid, attempts.bring_history), builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
                 injected_files, volume)
@@ -98,7 +98,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         builder = self._of(attempt)
         if attempts.is_answered(context, attempt):
-            with hooks.of_rebuild(attempt.uuid):
+            with hooks.of_rebuild(attempt.uuid, attempts.bring_history):
                 builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context)
@@ -127,8 +127,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     volume.wait(
                         context, functools.partial(self._go_on, context))
                 self._phases.end('image')
-            stale_claims.release_leftovers(context, attempt)
-            accelerators.release_leftovers(context, attempt, request_spec)
+            claims.release_leftovers(context, attempt, request_spec)
             with hooks.check_before_mapping_goes(
                     functools.partial(self._check_current, context)):
                 self.schedule_and_build_instances(
@@ -149,7 +148,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         is_finished = attempt.handed_over and not self._over and (
             attempts.finish(context, attempt, self._cell))
         if not is_finished:
-            attempts.erase(context, attempt.uuid)
+            deletion.erase(context, attempt.uuid)
         # If it failed, another conductor may build it the next time.
         ec2.forget_id(attempt.uuid)
 
@@ -194,7 +193,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if self._selection is not None:
             # It may wait for a newer attempt, which needs a slot.
             with self._slot.given_back():
-                stale_claims.release(
+                claims.release(
                     context, self.report_client, self._attempt.uuid,
                     self._selection)
 
@@ -248,7 +247,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         super()._delete_build_request(
             context, _NoBuildRequest(instance.uuid), instance, cell,
             instance_bdms, instance_tags)
-        attempts.remove_cell0_row(context, instance.uuid)
+        deletion.remove_cell0_row(context, instance.uuid)
         return False
 
     def _create_and_bind_arq_for_instance(
@@ -260,8 +259,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: if the server is no longer where it was put.
         """
-        wanted = accelerators.are_wanted(request_spec)
-        with guarded_calls.in_cell(
+        wanted = claims.has_accelerators(request_spec)
+        with attempts.held_in_cell(
                 context, self._attempt, self._cell) if wanted else (
                     contextlib.nullcontext()):
             self._accelerators = super()._create_and_bind_arq_for_instance(
@@ -313,14 +312,14 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return
         self._phases.end('burial')
         self._over = True
-        accelerators.release(
+        claims.release_accelerators(
             context, self._attempt, self._accelerators, buried)
         if not buried and not standing.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.
             self._release(context)
             return
-        stale_claims.release_all(context, self._attempt.uuid)
+        claims.release_all(context, self._attempt.uuid)
 
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(db_exc.DBError),

@@ -17,7 +17,7 @@ from cell0_rebuild.conductor import reimage
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import guarded_calls
+from cell0_rebuild.move import deletion
 from cell0_rebuild import rpcapi
 
 if ty.TYPE_CHECKING:
@@ -64,7 +64,7 @@ class RebuildEndpoint:
             context, instance_uuid, generation, cfg.CONF.host,
             None if reimage_volume_id else request_spec)
         if attempt is None:
-            attempts.erase(context, instance_uuid)
+            deletion.erase(context, instance_uuid)
             LOG.info('Rebuild attempt %s has ended or was taken already.',
                      generation, instance_uuid=instance_uuid)
             return False
@@ -77,7 +77,7 @@ class RebuildEndpoint:
                 self._reimage(context, attempt, request_spec, volume)
             except exceptions.StaleAttempt as error:
                 LOG.warning('%s', error, instance_uuid=instance_uuid)
-                attempts.erase(context, instance_uuid)
+                deletion.erase(context, instance_uuid)
                 return False
         self._executor.submit(
             self._build, context, attempt, request_spec, image,
@@ -89,7 +89,7 @@ class RebuildEndpoint:
         request_spec: objects.RequestSpec, volume: reimage.Volume,
     ) -> None:
         try:
-            with guarded_calls.current(context, attempt):
+            with attempts.held_current(context, attempt):
                 volume.write(context)
         except (exception.InvalidVolume, db_exc.DBError) as error:
             LOG.warning('The rebuild is taken back: %s', error,

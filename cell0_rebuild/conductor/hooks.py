@@ -22,16 +22,16 @@ import typing as ty
 
 from nova.compute import instance_actions
 
-from cell0_rebuild.move import actions
-from cell0_rebuild.move import cells
-
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     from nova import objects
 
 
-def _nothing() -> None:
-    """Have nothing to check."""
+_BringHistory = ty.Callable[['nova_context.RequestContext', str], None]
+
+
+def _nothing(*args: ty.Any) -> None:
+    """Have nothing to do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,10 +39,13 @@ class _Rebuild:
     """The rebuild that goes on in this context.
 
     :param instance_uuid: of its server; None if there is no rebuild.
+    :param bring_history: copies the history of a server to the cell that a
+        context is targeted at.
     :param check: is called before Nova destroys an instance mapping.
     """
 
     instance_uuid: str | None = None
+    bring_history: _BringHistory = _nothing
     check: ty.Callable[[], None] = _nothing
 
 
@@ -52,9 +55,15 @@ _rebuild: contextvars.ContextVar[_Rebuild] = contextvars.ContextVar(
 
 
 @contextlib.contextmanager
-def of_rebuild(instance_uuid: str) -> collections.abc.Iterator[None]:
-    """Let a build inside name its action ``rebuild``."""
-    with _set(_Rebuild(instance_uuid)):
+def of_rebuild(
+    instance_uuid: str, bring_history: _BringHistory
+) -> collections.abc.Iterator[None]:
+    """Let a build inside name its action ``rebuild``.
+
+    :param bring_history: is called before an action starts, with its context
+        and the server.
+    """
+    with _set(_Rebuild(instance_uuid, bring_history)):
         yield
 
 
@@ -86,12 +95,11 @@ def action_start(
     *args: ty.Any, **kwargs: ty.Any,
 ) -> ty.Any:
     """Wrap ``InstanceAction.action_start``."""
+    rebuild = _rebuild.get()
     if (action_name == instance_actions.CREATE
-            and _rebuild.get().instance_uuid == instance_uuid):
+            and rebuild.instance_uuid == instance_uuid):
         action_name = instance_actions.REBUILD
-        # Does nothing in cell0 itself, where the history is.
-        actions.copy(cells.in_cell0(context), context,
-                     instance_uuid)
+        rebuild.bring_history(context, instance_uuid)
     return wrapped(context, instance_uuid, action_name, *args, **kwargs)
 
 

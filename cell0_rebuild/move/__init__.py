@@ -4,13 +4,11 @@
 
 Other packages use only these modules:
 
-* :mod:`attempt` and :mod:`reburial` make the steps of a move;
-  :mod:`guarded_calls` and :mod:`fence` keep others away meanwhile;
-* :mod:`recovery` works after a crash, :mod:`remains` in a delete;
-* :mod:`standing` and :mod:`lookup` tell where a server is; :mod:`cells` has
-  the databases;
-* :mod:`buried_copy`, :mod:`actions` and :mod:`allocations` are what goes with
-  it.
+* :mod:`out_of_cell0`, :mod:`attempt` and :mod:`reburial` make the steps of a
+  move;
+* :mod:`deletion` works in a delete, :mod:`recovery` after a crash;
+* :mod:`standing` tells where a server is;
+* :mod:`buried_copy` makes what is built of what is in cell0.
 
 The other modules write the rows for these.
 """

@@ -25,8 +25,8 @@ import sqlalchemy as sa
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -371,7 +371,7 @@ def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
     if context.session.query(mapping.id).filter_by(**here).first():
         return
     context.session.query(spec).filter_by(**here).filter(
-        lookup.has_retained(spec.spec)).delete(synchronize_session=False)
+        retained_db.is_in(spec.spec)).delete(synchronize_session=False)
 
 
 def _set_cell(

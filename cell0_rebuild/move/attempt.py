@@ -2,28 +2,25 @@
 
 """An attempt to rebuild a buried server: what moves it, step by step.
 
-:func:`ask`      nova-api       cell0 -> build request; the row is hidden
-:func:`begin`    nova-conductor takes the build request
-:func:`hand_over`               build request -> real cell
-:func:`finish`                  the row in cell0 and what was kept go, or the
-                                server, if it was deleted in cell0
-:mod:`reburial`                 from any of these back to cell0
+:mod:`out_of_cell0`  nova-api       cell0 -> build request; the row is hidden
+:func:`begin`        nova-conductor takes the build request
+:func:`hand_over`                   build request -> real cell
+:func:`finish`                      the row in cell0 and what was retained go,
+                                    or the server, if it was deleted in cell0
+:mod:`reburial`                     from any of these back to cell0
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import typing as ty
 
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
-from oslo_utils import timeutils
-from oslo_utils import uuidutils
 
-from cell0_rebuild import db_errors
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
@@ -31,7 +28,6 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
@@ -39,7 +35,7 @@ from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:
-    import datetime
+    import collections.abc
 
     from nova import context as nova_context
 
@@ -89,6 +85,31 @@ class Attempt:
             build_request.instance_uuid, record, stages.Stage.TAKEN,
             build_request, instance, build_request.block_device_mappings)
 
+    @classmethod
+    def interrupted(
+        cls, uuid: str, record: attempt_record.AttemptRecord,
+        stage: stages.Stage, there: buried_copy.Buried, row_id: int | None,
+    ) -> Attempt:
+        """Return an attempt whose process died after the hand-over.
+
+        :param there: the server as it was read where it has a row: in the
+            real cell, or else in cell0.
+        :param row_id: its row in the real cell; None if it has none.
+        """
+        return cls(
+            uuid, record, stage, instance=there.instance, bdms=there.bdms,
+            last_state=late_changes.state(there.instance), row_id=row_id)
+
+    @classmethod
+    def on_host(
+        cls, uuid: str, record: attempt_record.AttemptRecord, row_id: int
+    ) -> Attempt:
+        """Return an attempt whose server a compute has: it can be finished.
+
+        :param row_id: its row in the real cell.
+        """
+        return cls(uuid, record, stages.Stage.HANDED_OVER, row_id=row_id)
+
     @property
     def handed_over(self) -> bool:
         """Whether the build request has ended in favour of a real cell."""
@@ -114,76 +135,6 @@ class Attempt:
         return exceptions.StaleAttempt(self.uuid, self.generation)
 
 
-def ask(
-    context: nova_context.RequestContext, buried: buried_copy.Buried,
-    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    spec: objects.RequestSpec, mapped_at: datetime.datetime | None,
-    writes: str | None = None,
-) -> str:
-    """Move a buried server to a build request.
-
-    :param context: of the request.
-    :param buried: the server as it was read and validated.
-    :param instance: from :func:`buried_copy.instance_to_build`, with the
-        changes that the request makes.
-    :param bdms: the block device mappings to build with.
-    :param spec: the RequestSpec as it was read; what this rebuild changes of
-        it is stored when a conductor takes the attempt.
-    :param mapped_at: when its instance mapping was written last.
-    :param writes: the image that Cinder has to write to the root volume.
-    :returns: the generation of the attempt.
-    :raises LostRace: if somebody else was first; nothing is changed then.
-    """
-    uuid, cell = buried.instance.uuid, cells.cell0(context)
-    attempt = attempt_record.AttemptRecord(
-        uuidutils.generate_uuid(),
-        changed=sorted(instance.obj_what_changed()),
-        baseline=late_changes.state(
-            buried.instance, buried.bdms, buried.instance.tags),
-        asked=late_changes.state(instance), mapped_at=_text(mapped_at),
-        writes=writes, aged=True)
-    attempt.put_on(instance)
-    instance.obj_reset_changes(recursive=True)
-
-    def make() -> objects.BuildRequest:
-        return objects.BuildRequest(
-            context, instance=instance, instance_uuid=uuid,
-            project_id=instance.project_id, block_device_mappings=bdms,
-            tags=buried_copy.new_tags(buried.instance.tags, uuid),
-            created_at=timeutils.normalize_time(buried.instance.created_at),
-            updated_at=timeutils.utcnow())
-
-    cctxt = cells.targeted(context, cell)
-    try:
-        api_db.to_build_request(context, uuid, cell.id, make, spec)
-        if not cell0_db.hide(cctxt, uuid):
-            raise exceptions.LostRace(uuid)
-    except cell0_db.MaybeHidden:
-        # As a build request it can be seen.
-        raise
-    except Exception:
-        # Also after an error it may have been committed.
-        api_db.to_cell0(
-            context, uuid, attempt.generation, cell.id,
-            functools.partial(
-                late_changes.keep_late, cctxt, uuid, attempt.asked),
-            **as_before(attempt))
-        raise
-    return attempt.generation
-
-
-def _text(moment: datetime.datetime | None) -> str | None:
-    return None if moment is None else timeutils.normalize_time(
-        moment).isoformat()
-
-
-def as_before(found: attempt_record.AttemptRecord) -> dict[str, ty.Any]:
-    """Return the columns of a mapping whose move is taken back."""
-    moment = found.mapped_at
-    return {'updated_at': None if moment is None else (
-        timeutils.parse_isotime(moment).replace(tzinfo=None))}
-
-
 def begin(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
     host: str, spec: objects.RequestSpec | None = None,
@@ -205,28 +156,12 @@ def is_on_its_way(instance: objects.Instance) -> bool:
     return attempt_record.is_on(instance)
 
 
-def is_waiting(
-    context: nova_context.RequestContext, instance_uuid: str, generation: str
-) -> bool:
-    """Tell whether an attempt waits for a conductor that takes it."""
-    return bool(api_db.is_waiting(context, instance_uuid, generation))
-
-
 def is_answered(
     context: nova_context.RequestContext, attempt: Attempt
 ) -> bool:
     """Tell whether the request was answered: nobody waits for the outcome."""
     return bool(api_db.is_answered(
         context, attempt.uuid, attempt.generation))
-
-
-@db_errors.patiently
-def goes_on(
-    context: nova_context.RequestContext, instance_uuid: str, generation: str
-) -> bool:
-    """Tell whether somebody has the attempt, who then records how it ends."""
-    return bool(api_db.answer(context, instance_uuid, generation)) or not (
-        standing.is_at_rest(context, instance_uuid))
 
 
 def accept(
@@ -273,6 +208,59 @@ def remove_row(
         cell_db.remove(context, attempt.uuid, cell, row_id)
 
 
+@contextlib.contextmanager
+def held_current(
+    context: nova_context.RequestContext, attempt: Attempt,
+    or_deleted: bool = False,
+) -> collections.abc.Iterator[bool]:
+    """Keep an attempt the current one, before it is handed over.
+
+    Another service changes something for it inside. The process may stall
+    between its look at the databases and that request. Without a lock, an
+    operator could bury the server meanwhile, and its owner have it rebuilt.
+
+    :param or_deleted: go on also if the owner deleted the server on its way:
+        nobody else works on it then.
+    :raises StaleAttempt: if it is not the current one.
+    """
+    with standing.held(context, attempt.uuid):
+        if not api_db.is_current(
+                context, attempt.uuid, attempt.generation) and not (
+                    or_deleted and standing.is_abandoned(
+                        context, attempt.uuid)):
+            raise attempt.stale()
+        yield True
+
+
+@contextlib.contextmanager
+def held_in_cell(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping,
+) -> collections.abc.Iterator[None]:
+    """Keep a server that was handed over in its cell, likewise.
+
+    A recovery that waits for the lock then finds the server young, and leaves
+    it alone.
+
+    :raises StaleAttempt: if it is not there, or not by this attempt.
+    """
+    with standing.held(context, attempt.uuid):
+        if not is_in(context, attempt, cell):
+            raise attempt.stale()
+        yield
+        api_db.touch(context, attempt.uuid, cell.id)
+
+
+def bring_history(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
+    """Copy the history of a server from cell0 to a cell.
+
+    :param context: targeted at the cell; at cell0 itself, nothing is done.
+    """
+    actions.copy(cells.in_cell0(context), context, instance_uuid)
+
+
 def hand_over(
     context: nova_context.RequestContext, attempt: Attempt,
     cell: objects.CellMapping, instance: objects.Instance,
@@ -290,10 +278,9 @@ def hand_over(
         works on it there.
     :raises Unreadable: if what is kept of the server cannot be read.
     """
-    source = cells.in_cell0(context)
     destination = cells.targeted(context, cell)
-    actions.copy(source, destination, attempt.uuid)
-    now = cell0_db.state(source, attempt.uuid)
+    bring_history(destination, attempt.uuid)
+    now = cell0_db.state(cells.in_cell0(context), attempt.uuid)
     attempt.row_id = instance.id
     try:
         last = api_db.end(
@@ -402,39 +389,6 @@ def finish(
         if is_deleted:
             deletion.complete(context, attempt.uuid, cell)
             # It has told until now that the server is to be deleted.
-            remove_cell0_row(context, attempt.uuid)
+            deletion.remove_cell0_row(context, attempt.uuid)
         our_objects.forget(context, attempt.uuid)
     return is_there
-
-
-def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
-    """Remove the row in cell0 of a server that its owner deleted.
-
-    :returns: False if the owner did not.
-    """
-    def abandoned() -> bool:
-        return standing.is_abandoned(context, instance_uuid)
-
-    if not abandoned():
-        return False
-    cell0_db.remove(
-        cells.in_cell0(context), instance_uuid,
-        abandoned)
-    return True
-
-
-def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    """Remove all that is left of a server that its owner deleted on its way.
-
-    The RequestSpec goes last, because a recovery finds the server by it.
-    """
-    if clear(context, instance_uuid):
-        api_db.erase(context, instance_uuid)
-
-
-def remove_cell0_row(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> None:
-    """Remove the row in cell0."""
-    cell0_db.remove(
-        cells.in_cell0(context), instance_uuid)

@@ -18,6 +18,7 @@ import typing as ty
 
 from oslo_serialization import jsonutils
 from oslo_utils import timeutils
+from oslo_utils import uuidutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import stored
@@ -69,6 +70,23 @@ class AttemptRecord:
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
+    def new(
+        cls, instance: objects.Instance, baseline: dict[str, ty.Any],
+        asked: dict[str, ty.Any], mapped_at: datetime.datetime | None,
+        writes: str | None,
+    ) -> AttemptRecord:
+        """Return the record of an attempt that begins.
+
+        :param instance: the instance to build, with the changes that the
+            rebuild request makes.
+        """
+        return cls(
+            uuidutils.generate_uuid(), sorted(instance.obj_what_changed()),
+            baseline, asked, None if mapped_at is None else (
+                timeutils.normalize_time(mapped_at).isoformat()),
+            writes=writes, aged=True)
+
+    @classmethod
     def unknown(cls) -> AttemptRecord:
         """Return what is known of an attempt of which nothing is stored."""
         return cls(generation='', changed=[], baseline={})
@@ -86,6 +104,12 @@ class AttemptRecord:
         :param mapping: when the instance mapping was.
         """
         return mapping if self.aged and mapping is not None else build_request
+
+    def mapping_before(self) -> dict[str, ty.Any]:
+        """Return the columns of a mapping whose move is taken back."""
+        moment = self.mapped_at
+        return {'updated_at': None if moment is None else (
+            timeutils.parse_isotime(moment).replace(tzinfo=None))}
 
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored."""

@@ -18,7 +18,7 @@ from nova.db.main import models
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context

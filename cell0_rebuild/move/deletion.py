@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A delete of a server in cell0 during the hand-over to a real cell.
+"""A server that its owner deletes on its way: what is left of it.
 
-The request deletes only the row in cell0, unless its nova-api has this package
-and lives long enough to look again.
+:func:`sweep`, :func:`sweep_cell0`    nova-api, when it has deleted it
+:func:`clear`, :func:`erase`          whoever then finds it deleted
+:func:`complete`                      at the end of the hand-over
+
+Without its build request the server never comes back, so a database that is
+down does not stop the delete. Its conductor, or :mod:`recovery`, removes the
+rows there later.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import typing as ty
 
@@ -15,9 +21,17 @@ from nova.compute import api as nova_compute_api
 from nova import exception
 from nova import objects
 from oslo_context import context as oslo_context
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
+from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import cell0_db
+from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -25,11 +39,108 @@ if ty.TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
+def sweep(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> None:
+    """Remove the rows of a server that its owner has deleted on its way.
+
+    Nova looks only in the cell that the server is mapped to. Before its
+    conductor maps it, there is none.
+
+    :param instance: of its build request, with the record.
+    """
+    for cell in _reached(context, instance):
+        with _left_to_others(instance.uuid):
+            cell_db.delete(context, instance.uuid, cell)
+    with _left_to_others(instance.uuid):
+        clear(context, instance.uuid)
+
+
+def sweep_cell0(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
+    """Remove the row in cell0 of a server that was deleted in its cell."""
+    with _left_to_others(instance_uuid):
+        remove_cell0_row(context, instance_uuid)
+
+
+@contextlib.contextmanager
+def _left_to_others(instance_uuid: str) -> collections.abc.Iterator[None]:
+    """Log an error of a database, and leave the rows there."""
+    try:
+        yield
+    except db_exc.DBError as error:
+        tell(instance_uuid, error)
+
+
+def tell(instance_uuid: str, error: Exception) -> None:
+    """Log that rows of a deleted server are left."""
+    db_errors.without_values(error)
+    LOG.warning('The server is deleted, and a database does not answer. What '
+                'is there of it is left to its nova-conductor, or to '
+                '"cell0-rebuild-manage recover": %s', error,
+                instance_uuid=instance_uuid)
+
+
+def _reached(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> list[objects.CellMapping]:
+    """Return the real cells that a conductor may have created it in."""
+    reached = _known(instance)
+    if reached == []:
+        return []
+    return [cell for cell in objects.CellMappingList.get_all(context)
+            if not cell.is_cell0()
+            and (reached is None or cell.uuid in reached)]
+
+
+def _known(instance: objects.Instance) -> list[str] | None:
+    try:
+        found = attempt_record.of(instance)
+    except exceptions.Unreadable:
+        return None
+    return [] if found is None or found.taken_by is None else found.cells
+
+
+def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
+    """Remove the row in cell0 of a server that its owner deleted.
+
+    :returns: False if the owner did not.
+    """
+    def abandoned() -> bool:
+        return standing.is_abandoned(context, instance_uuid)
+
+    if not abandoned():
+        return False
+    cell0_db.remove(cells.in_cell0(context), instance_uuid, abandoned)
+    return True
+
+
+def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
+    """Remove all that is left of a server that its owner deleted on its way.
+
+    The RequestSpec goes last, because a recovery finds the server by it.
+    """
+    if clear(context, instance_uuid):
+        api_db.erase(context, instance_uuid)
+
+
+def remove_cell0_row(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
+    """Remove the row in cell0."""
+    cell0_db.remove(cells.in_cell0(context), instance_uuid)
+
+
 def complete(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping,
 ) -> None:
-    """Delete the server where it is now, as ``API.delete`` does.
+    """Delete a server where it is now, as ``API.delete`` does.
+
+    Its owner deleted it in cell0 during the hand-over to a real cell. That
+    request deletes only the row in cell0, unless its nova-api has this package
+    and lives long enough to look again.
 
     :param context: of the rebuild or of a recovery. nova-api has already
         decided that the server may be deleted, locked or not.

@@ -24,7 +24,7 @@ from cell0_rebuild.move import buried_copy
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
-    from cell0_rebuild.move import attempt as attempts
+    from cell0_rebuild.move import attempt_record
 
 # All that Nova's PUT can change of an instance, and what a lock does.
 FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
@@ -150,28 +150,24 @@ def update(instance: objects.Instance, changed: dict[str, ty.Any]) -> None:
 
 
 def keep_changes(
-    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
-    attempt: attempts.Attempt,
-) -> dict[str, ty.Any]:
+    cctxt: nova_context.RequestContext, record: attempt_record.AttemptRecord,
+    last: objects.Instance, bdms: objects.BlockDeviceMappingList,
+    seen: dict[str, ty.Any],
+) -> None:
     """Write to the row in cell0 the changes accepted since it was hidden.
 
     :param cctxt: targeted at cell0.
-    :returns: the state that these changes led to.
+    :param last: the instance as the attempt had it at last.
+    :param bdms: the same of its block device mappings.
+    :param seen: the state that these changes led to.
     """
-    try:
-        last = objects.BuildRequest.get_by_instance_uuid(
-            context, attempt.uuid).instance
-    except exception.BuildRequestNotFound:
-        last = attempt.instance
     instance = objects.Instance.get_by_uuid(
-        cctxt, attempt.uuid, expected_attrs=buried_copy.LOADED)
-    seen = attempt.last_state or state(last)
+        cctxt, last.uuid, expected_attrs=buried_copy.LOADED)
     with saved(cctxt, instance):
-        if attempt.record.accepted:
-            _keep_asked(instance, last, attempt.record.changed)
-            _keep_root(cctxt, attempt)
-        update(instance, changes(attempt.record.asked, seen))
-    return seen
+        if record.accepted:
+            _keep_asked(instance, last, record.changed)
+            _keep_root(cctxt, instance.uuid, bdms)
+        update(instance, changes(record.asked, seen))
 
 
 def keep_late(
@@ -181,7 +177,7 @@ def keep_late(
     """Write to the row in cell0 the changes accepted since then.
 
     :param cctxt: targeted at cell0.
-    :param seen: the state that :func:`keep_changes` has returned.
+    :param seen: the state that :func:`keep_changes` has written.
     :param last: the instance of the build request, which is deleted.
     """
     changed = changes(seen, state(last))
@@ -207,15 +203,15 @@ def _keep_asked(
 
 
 def _keep_root(
-    cctxt: nova_context.RequestContext, attempt: attempts.Attempt
+    cctxt: nova_context.RequestContext, instance_uuid: str,
+    bdms: objects.BlockDeviceMappingList,
 ) -> None:
     """Make a root volume that does not exist yet from the new image."""
-    asked = attempt.bdms.root_bdm()
+    asked = bdms.root_bdm()
     if asked is None or asked.volume_id or not asked.is_volume:
         return
-    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
-        cctxt, attempt.uuid)
-    for bdm in bdms:
+    for bdm in objects.BlockDeviceMappingList.get_by_instance_uuid(
+            cctxt, instance_uuid):
         if bdm.uuid == asked.uuid and bdm.image_id != asked.image_id:
             bdm.source_type = asked.source_type
             bdm.image_id = asked.image_id

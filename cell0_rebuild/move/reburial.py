@@ -2,8 +2,7 @@
 
 """An attempt that has failed: its server goes back to cell0.
 
-:func:`withdraw`    nova-api    a request that no conductor has answered
-:func:`bury_again`              from wherever the attempt brought the server
+:func:`bury_again` takes it from wherever the attempt brought it.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
 
-from cell0_rebuild import db_errors
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import fence
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
@@ -34,22 +32,6 @@ from cell0_rebuild import objects as our_objects
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     _Step = ty.Callable[[nova_context.RequestContext], None]
-
-
-def withdraw(
-    context: nova_context.RequestContext, instance_uuid: str, generation: str
-) -> bool:
-    """Take :func:`attempt.ask` back: no conductor has answered.
-
-    :returns: False if a conductor has taken the attempt all the same, or the
-        owner has deleted the server.
-    """
-    attempt = attempts.begin(context, instance_uuid, generation, 'nova-api')
-    if attempt is None:
-        attempts.clear(context, instance_uuid)
-        return False
-    db_errors.patiently(bury_again)(context, attempt)
-    return True
 
 
 def bury_again(
@@ -78,15 +60,15 @@ def bury_again(
     """
     if not _may_bury(context, attempt, cell):
         return False
-    home = cells.cell0(context)
-    cctxt = cells.targeted(context, home)
+    cell0 = cells.cell0(context)
+    cctxt = cells.targeted(context, cell0)
     seen = _prepare(context, cctxt, attempt, cell, record_failure, before)
     if notify is not None and attempt.recorded and not attempt.notified:
         notify(cctxt)
         attempt.notified = True
     if attempt.handed_over:
         return (attempt.stage is stages.Stage.OUT_OF_CELL or _leave_cell(
-            context, cctxt, attempt, cell, home, before)) and _show(
+            context, cctxt, attempt, cell, cell0, before)) and _show(
                 context, cctxt, attempt)
 
     def keep(instance: objects.Instance) -> None:
@@ -94,13 +76,13 @@ def bury_again(
         late_changes.keep_late(cctxt, attempt.uuid, seen, instance)
 
     buried = bool(api_db.to_cell0(
-        context, attempt.uuid, attempt.generation, home.id, keep,
+        context, attempt.uuid, attempt.generation, cell0.id, keep,
         cell.id if cell else None,
-        **({} if record_failure else attempts.as_before(attempt.record))))
+        **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
         _remove_row(context, attempt, cell)
     if not buried:
-        attempts.clear(context, attempt.uuid)
+        deletion.clear(context, attempt.uuid)
     return buried
 
 
@@ -109,7 +91,7 @@ def _show(
     attempt: attempts.Attempt,
 ) -> bool:
     """Show the row in cell0, unless a later attempt has hidden it."""
-    with fence.held(context, attempt.uuid):
+    with standing.held(context, attempt.uuid):
         is_ours = standing.is_in_cell0(context, attempt.uuid)
         if is_ours:
             cell0_db.show(cctxt, attempt.uuid)
@@ -140,7 +122,7 @@ def _prepare(
         return seen
     if record_failure is not None:
         _keep_written(context, attempt)
-    with fence.held(context, attempt.uuid):
+    with standing.held(context, attempt.uuid):
         if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)
@@ -175,7 +157,15 @@ def _keep_changes(
                 objects.Instance.get_by_uuid(
                     cells.targeted(context, cell), attempt.uuid,
                     expected_attrs=['system_metadata']))
-    return late_changes.keep_changes(context, cctxt, attempt)
+    try:
+        last = objects.BuildRequest.get_by_instance_uuid(
+            context, attempt.uuid).instance
+    except exception.BuildRequestNotFound:
+        last = attempt.instance
+    seen = attempt.last_state or late_changes.state(last)
+    late_changes.keep_changes(
+        cctxt, attempt.record, last, attempt.bdms, seen)
+    return seen
 
 
 def _is_ours(
@@ -234,7 +224,7 @@ def _may_bury(
     if attempt.stage.is_mapped_back:
         return True
     if not attempts.is_in(context, attempt, cell):
-        attempts.clear(context, attempt.uuid)
+        deletion.clear(context, attempt.uuid)
         return False
     row = cell_db.find(context, attempt.uuid, cell)
     if row is not None and row.is_on_host:
@@ -262,13 +252,13 @@ def _remove_rows(
     if cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
             cell_db.remove(context, attempt.uuid, cell)
-    attempts.remove_cell0_row(context, attempt.uuid)
+    deletion.remove_cell0_row(context, attempt.uuid)
 
 
 def _leave_cell(
     context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
     attempt: attempts.Attempt, cell: objects.CellMapping,
-    home: objects.CellMapping, before: datetime.datetime | None,
+    cell0: objects.CellMapping, before: datetime.datetime | None,
 ) -> bool:
     """Take a server that was handed over out of the real cell.
 
@@ -282,12 +272,12 @@ def _leave_cell(
         # It is also if the database goes away while it commits.
         attempt.reach(stages.Stage.MAYBE_MAPPED_BACK)
         if not api_db.remap(
-                context, uuid, cell.id, home.id, before, functools.partial(
+                context, uuid, cell.id, cell0.id, before, functools.partial(
                     attempts.is_in, context, attempt, cell)):
-            attempts.clear(context, uuid)
+            deletion.clear(context, uuid)
             return False
         attempt.reach(stages.Stage.MAPPED_BACK)
-    with _back_to(context, attempt, cell, home):
+    with _back_to(context, attempt, cell, cell0):
         if cell0_db.is_there(cctxt, uuid) and (
                 cell_db.remove(context, uuid, cell, attempt.row_id)
                 or cell_db.find(context, uuid, cell) is None):
@@ -295,14 +285,14 @@ def _leave_cell(
     left = attempt.stage is stages.Stage.OUT_OF_CELL
     if not left and attempts.is_deleted(context, attempt, cell):
         # Only its owner can have deleted it there.
-        attempts.remove_cell0_row(context, uuid)
+        deletion.remove_cell0_row(context, uuid)
     return left
 
 
 @contextlib.contextmanager
 def _back_to(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping, home: objects.CellMapping,
+    cell: objects.CellMapping, cell0: objects.CellMapping,
 ) -> ty.Iterator[None]:
     """Map a server to the real cell again, unless it has left it.
 
@@ -319,7 +309,7 @@ def _back_to(
     finally:
         if stays:
             api_db.remap(
-                context, attempt.uuid, home.id, cell.id,
+                context, attempt.uuid, cell0.id, cell.id,
                 still=functools.partial(
                     attempts.has_row, context, attempt, cell))
             attempt.reach(stages.Stage.HANDED_OVER)

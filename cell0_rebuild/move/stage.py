@@ -58,7 +58,7 @@ _API, _CONDUCTOR = 'nova-api', 'nova-conductor'
 _WHOEVER_BURIES = 'nova-conductor, recover'
 
 STEPS = (
-    Step(Stage.IN_CELL0, Stage.ASKED, _API, 'attempt.ask',
+    Step(Stage.IN_CELL0, Stage.ASKED, _API, 'out_of_cell0.ask',
          'A build request is made, the mapping leaves cell0; then the row in '
          'cell0 is hidden.', ('on its way',)),
     Step(Stage.ASKED, Stage.TAKEN, f'{_WHOEVER_BURIES}, {_API}',

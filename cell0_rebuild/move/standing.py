@@ -2,9 +2,9 @@
 
 """Where a server stands: on its way, or at rest in cell0 or deleted.
 
-A step that needs a server at rest is made inside of :func:`at_rest`. An answer
-alone may be out of date when it is used: the process may stall until somebody
-else has built the server.
+An answer alone may be out of date when it is used: the process may stall until
+somebody else has built the server. So a step that depends on it is made inside
+of :func:`held`, and one that needs a server at rest inside of :func:`at_rest`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ import collections.abc
 import contextlib
 import dataclasses
 import datetime
+import sys
 import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
+from nova import exception
+from nova import objects
+from oslo_db import exception as db_exc
 
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import fence
+from cell0_rebuild import cells
+from cell0_rebuild import db_errors
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -78,12 +82,88 @@ def is_abandoned(
     return found is None or found.is_abandoned
 
 
+class BuriedRecords(ty.NamedTuple):
+    """What the API database has of a buried server.
+
+    :param mapped_at: when its instance mapping was written last.
+    :param spec: its RequestSpec, None if there is none.
+    """
+
+    mapped_at: datetime.datetime | None
+    spec: objects.RequestSpec | None
+
+
+def buried_records(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> BuriedRecords | None:
+    """Look a buried server up.
+
+    :returns: None if it is not mapped to cell0.
+    :raises InstanceMappingNotFound: if it was deleted.
+    """
+    row = _mapping_and_spec(context, instance_uuid)
+    if row is None:
+        raise exception.InstanceMappingNotFound(uuid=instance_uuid)
+    cell_id, mapped_at, stored = row
+    if cell_id != cells.cell0(context).id:
+        return None
+    spec = None if stored is None else objects.RequestSpec._from_db_object(
+        context, objects.RequestSpec(), stored)
+    return BuriedRecords(mapped_at, spec)
+
+
+@api_db_api.context_manager.reader
+def _mapping_and_spec(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> ty.Any:
+    mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
+    # One statement for what Nova looks up by two.
+    return context.session.query(
+        mapping.cell_id, mapping.updated_at, spec,
+    ).outerjoin(
+        spec, spec.instance_uuid == mapping.instance_uuid,
+    ).filter(mapping.instance_uuid == instance_uuid).first()
+
+
+@contextlib.contextmanager
+def held(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> collections.abc.Iterator[None]:
+    """Keep others from moving a server, or beginning to, meanwhile.
+
+    Each move writes the row of its mapping, which is locked here. Whatever is
+    read inside is as it was when the row was locked, or newer.
+    """
+    transaction = _begun(context, instance_uuid)
+    try:
+        yield
+    except BaseException:
+        transaction.__exit__(*sys.exc_info())
+        raise
+    # What was to be done is done, also if the database is away by now.
+    with contextlib.suppress(db_exc.DBError):
+        transaction.__exit__(None, None, None)
+
+
+@db_errors.patiently
+@db_errors.retried
+def _begun(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> contextlib.ExitStack:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(api_db_api.context_manager.writer.using(context))
+        # The first statement, before anything is read that may change.
+        context.session.query(api_models.InstanceMapping.id).filter_by(
+            instance_uuid=instance_uuid).with_for_update().first()
+        return stack.pop_all()
+
+
 @contextlib.contextmanager
 def at_rest(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> collections.abc.Iterator[bool]:
     """Tell whether a server is at rest, and keep it so meanwhile."""
-    with fence.held(context, instance_uuid):
+    with held(context, instance_uuid):
         yield is_at_rest(context, instance_uuid)
 
 

@@ -18,7 +18,7 @@ from nova.db.main import api as main_db_api
 from nova.db.main import models
 import sqlalchemy as sa
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import rebuild_state
 

@@ -23,10 +23,10 @@ from oslo_config import cfg
 from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_text
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import wishes
 
@@ -164,7 +164,7 @@ def _specs(
     """
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
     rows = context.session.query(
-        mapping.instance_uuid, lookup.has_retained(spec.spec),
+        mapping.instance_uuid, retained_db.is_in(spec.spec),
         _if_in(f'"{operator_decisions.ENTRY}"', spec.spec),
     ).outerjoin(
         spec, spec.instance_uuid == mapping.instance_uuid,

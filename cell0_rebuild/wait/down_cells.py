@@ -13,9 +13,9 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import sqlalchemy.exc
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import cells
 
 if ty.TYPE_CHECKING:
     from nova import objects

@@ -9,7 +9,7 @@ import collections.abc
 from nova import context as nova_context
 from oslo_config import cfg
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import reasons

@@ -14,9 +14,9 @@ import webob.exc
 
 from cell0_rebuild.api import image
 from cell0_rebuild.api import microversion_range
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import cells
 from cell0_rebuild.wait import outages
 
 if ty.TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typing as ty
 
 from oslo_utils import timeutils
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import hold_reasons
 from cell0_rebuild.wait import notices

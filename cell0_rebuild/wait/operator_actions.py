@@ -11,9 +11,9 @@ from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova import exception
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import cells
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried

@@ -11,7 +11,7 @@ from nova.compute import vm_states
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.move import standing
 from cell0_rebuild.wait import down_cells
 

@@ -19,7 +19,7 @@ from nova.db.main import api as main_db_api
 from nova.db.main import models
 from oslo_serialization import jsonutils
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:

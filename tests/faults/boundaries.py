@@ -24,7 +24,7 @@ from oslo_messaging.rpc import dispatcher
 from oslo_messaging import transport
 from sqlalchemy.engine import base as sa_base
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild import rpcapi
 from tests.faults.agent import crossings
 

@@ -46,7 +46,7 @@ class Deployment(base.FunctionalTestCase):
         # Servers that were lost stay.
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
-        self.stub_out('cell0_rebuild.move.allocations._PAUSE', 0.1)
+        self.stub_out('cell0_rebuild.allocations._PAUSE', 0.1)
         self.cinder = self.useFixture(reimage_base.WritingCinder(self))
         self._old_image = self.cinder.image
         self.cyborg = self.useFixture(cyborg.Cyborg())

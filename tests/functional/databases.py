@@ -15,7 +15,7 @@ from oslo_db import exception as db_exc
 from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 
 # What a service writes by itself while a test runs.
 _BY_THEMSELVES = {'services', 'compute_nodes'}

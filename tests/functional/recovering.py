@@ -27,7 +27,7 @@ FORGET = 'cell0_rebuild.objects.forget'
 SHOW = 'cell0_rebuild.move.cell0_db.show'
 BACK = 'cell0_rebuild.move.api_db.to_cell0'
 REMOVE = 'cell0_rebuild.move.cell_db.remove'
-CLEAR = 'cell0_rebuild.move.attempt.clear'
+CLEAR = 'cell0_rebuild.move.deletion.clear'
 
 
 class Crash(BaseException):

@@ -10,9 +10,9 @@ from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import lookup
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
+from cell0_rebuild import retained_db
 from tests.integration import meetings
 from tests.unit import request_specs_base
 from tests.unit import specs
@@ -79,7 +79,7 @@ class SpecTestCase(request_specs_base.TestCase):
         self.assertEqual(expected, retained is not None)
         self.assertEqual(
             {self.uuid} if expected else set(),
-            lookup.retained_of(self.another_context(), [self.uuid]))
+            retained_db.among(self.another_context(), [self.uuid]))
         if expected:
             self.assertEqual(FILES, retained.injected_files)
 

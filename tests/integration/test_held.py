@@ -12,7 +12,6 @@ from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import standing
-from cell0_rebuild.move import fence
 from tests.integration import meetings
 from tests.integration import processes
 from tests.integration import specs_base
@@ -46,7 +45,7 @@ class HeldTest(specs_base.SpecTestCase):
         :param at_last: what he does just before that.
         """
         with futures.ThreadPoolExecutor(1) as executor:
-            with fence.held(self.context, self.uuid):
+            with standing.held(self.context, self.uuid):
                 moved = executor.submit(move)
                 processes.poll(lambda: moved.done() or meetings._is_waiting(),
                                'that the move waits')
@@ -82,7 +81,7 @@ class HeldTest(specs_base.SpecTestCase):
 
         def hold():
             context = self.another_context()
-            with fence.held(context, self.uuid):
+            with standing.held(context, self.uuid):
                 found.append(standing.place(context, self.uuid).cell_id)
         with futures.ThreadPoolExecutor(1) as executor:
             with api_db.api_db_api.context_manager.writer.using(self.context):

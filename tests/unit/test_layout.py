@@ -4,6 +4,7 @@
 
 import ast
 import pathlib
+import re
 
 import testtools
 
@@ -11,10 +12,13 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 README = TESTS / 'README.rst'
 PACKAGE = TESTS.parent / 'cell0_rebuild'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
-# server that moves, and is used by these.
-FRONT = {'actions', 'allocations', 'attempt', 'buried_copy', 'cells', 'fence',
-         'guarded_calls', 'lookup', 'reburial', 'recovery', 'remains',
-         'standing'}
+# server that moves, and is used by these. Each is a subject that its users ask
+# for: one module in front of all would only pass their calls on.
+FRONT = {'attempt', 'buried_copy', 'deletion', 'out_of_cell0', 'reburial',
+         'recovery', 'standing'}
+
+# What Nova calls there: a wrapper, which an extension names by a string.
+WRAPPERS = {'owners_update'}
 
 # The series of faults, which tools/run_faults.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (
@@ -78,6 +82,16 @@ class FrontDoorTest(testtools.TestCase):
             if PACKAGE / 'move' not in path.parents:
                 used |= used_of_move(path.read_text())
         self.assertEqual(FRONT, used)
+
+    def test_nova_calls_only_the_wrappers_of_a_move(self):
+        self.assertEqual(WRAPPERS, {
+            name for path in PACKAGE.glob('*_ext.py') for name in re.findall(
+                r'cell0_rebuild\.move\.(\w+)', path.read_text())})
+
+    def test_an_attempt_is_made_by_its_constructors_alone(self):
+        # They say what is known of it.
+        for path in PACKAGE.rglob('*.py'):
+            self.assertNotRegex(path.read_text(), r'\bAttempt\(', path)
 
     def test_an_import_of_any_form_is_seen(self):
         for text in ('from cell0_rebuild.move import api_db',

@@ -89,13 +89,13 @@ class SpecificationTest(testtools.TestCase):
     def test_what_does_not_exist_is_missed(self):
         for reference in (
                 'test_specification.test_what_never_was', 'api.nowhere.check',
-                'test_nowhere.test_what_is_named_exists', 'api.quota.nothing',
+                'test_nowhere.test_what_is_named_exists', 'api.errors.nothing',
                 'rpcapi.RebuildAPI.nothing'):
             self.assertFalse(exists(reference), reference)
 
     def test_what_exists_is_found(self):
         for reference in (
                 'test_specification.test_what_is_named_exists',
-                'api.quota.check', 'rpcapi.RebuildAPI.ping',
+                'api.errors.conflict', 'rpcapi.RebuildAPI.ping',
                 'rpcapi.REIMAGE_VERSION', 'retained.Retained'):
             self.assertTrue(exists(reference), reference)

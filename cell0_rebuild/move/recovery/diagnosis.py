@@ -45,13 +45,13 @@ from nova import objects
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import lookup
 from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -107,7 +107,7 @@ class Finder:
         self._before = before
         self._has_resources = has_resources
         self._down: dict[str, str] = {}
-        self._home = cells.cell0(context)
+        self._cell0 = cells.cell0(context)
         self._cells = [
             cell for cell in objects.CellMappingList.get_all(context)
             if not cell.is_cell0()]
@@ -129,7 +129,7 @@ class Finder:
     ) -> tuple[standing.Place | None, cell_db.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
         return (self._ask(cells.API, standing.place, uuid),
-                self._row(uuid, self._home))
+                self._row(uuid, self._cell0))
 
     def _row(self, uuid: str, cell: objects.CellMapping) -> cell_db.Row | None:
         return self._ask(cells.name(cell), cell_db.find, uuid, cell)
@@ -161,7 +161,7 @@ class Finder:
             return self._deleted(uuid, place, cell0_row)
         if cell0_row is not None and cell0_row.deleted:
             cell0_row = None
-        if place.cell_id == self._home.id:
+        if place.cell_id == self._cell0.id:
             return self._in_cell0(uuid, cell0_row)
         return self._in_real_cell(uuid, cell0_row, self._cell(place))
 
@@ -174,7 +174,7 @@ class Finder:
         if cell0_row is not None and cell0_row.deleted:
             cell0_row = None
         traces = self._traces(uuid)
-        retained_at = lookup.retained_at(self._context, uuid)
+        retained_at = retained_db.stored_at(self._context, uuid)
         if cell0_row is None and not traces:
             # Nova archives what is left of a server in a cell. A create that
             # is being buried is deleted with a young RequestSpec.
@@ -223,13 +223,13 @@ class Finder:
 
     def _is_old_and_ours(self, uuid: str, place: standing.Place) -> bool:
         try:
-            found = objects.BuildRequest.get_by_instance_uuid(
+            build_request = objects.BuildRequest.get_by_instance_uuid(
                 self._context, uuid)
         except exception.BuildRequestNotFound:
             return False
-        the_mark = attempt_record.of(found.instance)
-        return the_mark is not None and timeutils.normalize_time(
-            the_mark.touched(found.updated_at, place.touched)) < self._before
+        record = attempt_record.of(build_request.instance)
+        return record is not None and timeutils.normalize_time(record.touched(
+            build_request.updated_at, place.touched)) < self._before
 
     def _traces(self, uuid: str) -> list[Trace]:
         found = ((cell, self._row(uuid, cell)) for cell in self._cells)

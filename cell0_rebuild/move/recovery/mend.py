@@ -28,16 +28,16 @@ from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from cell0_rebuild import allocations
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import allocations
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import deletion
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
@@ -211,13 +211,13 @@ class Recovery:
                     context, dataclasses.replace(found, cell=trace.cell)):
                 raise cell_db.on_host()
         if found.cell is not None:
-            attempts.remove_cell0_row(context, found.uuid)
+            deletion.remove_cell0_row(context, found.uuid)
             return
-        attempts.clear(context, found.uuid)
+        deletion.clear(context, found.uuid)
         if not any(trace.row.is_on_host for trace in found.traces):
             self._resources.release(
                 found.uuid, standing.at_rest(context, found.uuid))
-        attempts.erase(context, found.uuid)
+        deletion.erase(context, found.uuid)
 
     def _bury_on_its_way(
         self, context: nova_context.RequestContext, found: diagnosis.Stuck
@@ -261,10 +261,8 @@ def _attempt(
     record = _retained_record(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
     record.accepted = record.accepted and bool(found.traces)
-    return attempts.Attempt(
-        found.uuid, record, _stage(found), instance=there.instance,
-        bdms=there.bdms, last_state=late_changes.state(there.instance),
-        row_id=row_id)
+    return attempts.Attempt.interrupted(
+        found.uuid, record, _stage(found), there, row_id)
 
 
 def _stage(found: diagnosis.Stuck) -> stages.Stage:
@@ -304,8 +302,8 @@ def _finish(
     # A compute may have taken it while it was on its way back to cell0.
     api_db.remap(
         context, found.uuid, cells.cell0(context).id, found.cell.id)
-    return attempts.finish(context, attempts.Attempt(
-        found.uuid, record, stages.Stage.HANDED_OVER, row_id=row_id),
+    return attempts.finish(
+        context, attempts.Attempt.on_host(found.uuid, record, row_id),
         found.cell)
 
 

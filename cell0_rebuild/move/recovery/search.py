@@ -21,10 +21,10 @@ from nova import objects
 from oslo_log import log as logging
 import sqlalchemy as sa
 
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import lookup
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -49,7 +49,7 @@ class Search:
         """:param before: no attempt that was worked on since."""
         self._context = context
         self._before = before
-        self._home = cells.cell0(context)
+        self._cell0 = cells.cell0(context)
         self._cells = [
             cell for cell in objects.CellMappingList.get_all(context)
             if not cell.is_cell0()]
@@ -74,11 +74,11 @@ class Search:
     def _searches(
         self
     ) -> collections.abc.Iterator[tuple[str, collections.abc.Iterator[str]]]:
-        api, cell0 = cells.API, cells.name(self._home)
+        api, cell0 = cells.API, cells.name(self._cell0)
         yield api, self._found(_build_requests, None, self._before)
-        yield cell0, self._found(_hidden, self._home)
-        yield api, self._found(_retained, None, self._before, self._home.id)
-        yield cell0, self._found(_attempted, self._home)
+        yield cell0, self._found(_hidden, self._cell0)
+        yield api, self._found(_retained, None, self._before, self._cell0.id)
+        yield cell0, self._found(_attempted, self._cell0)
         if api in self._problems:
             return
         for cell in self._cells:
@@ -100,11 +100,11 @@ class Search:
     ) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, cell)
         for page in _pages(lambda last: read(cctxt, last)):
-            yield from lookup.retained_of(
+            yield from retained_db.among(
                 self._context, [uuid for _, uuid in page])
 
     def _abandoned(self) -> collections.abc.Iterator[str]:
-        cctxt = cells.targeted(self._context, self._home)
+        cctxt = cells.targeted(self._context, self._cell0)
         for page in _pages(lambda last: _buried(cctxt, last)):
             yield from _abandoned(
                 self._context, [uuid for _, uuid in page])
@@ -115,7 +115,7 @@ def count_unknown(context: nova_context.RequestContext) -> int:
     cctxt = cells.in_cell0(context)
     return sum(
         len(page) - len(
-            lookup.retained_of(context, [uuid for _, uuid in page]))
+            retained_db.among(context, [uuid for _, uuid in page]))
         for page in _pages(lambda last: _buried(cctxt, last)))
 
 
@@ -161,7 +161,7 @@ def _retained(
     ).filter(
         # In no cell, or without a mapping.
         sa.or_(mapping.cell_id.is_(None), mapping.cell_id != cell0_id),
-        touched < before, lookup.has_retained(model.spec)), model, last)
+        touched < before, retained_db.is_in(model.spec)), model, last)
 
 
 @main_db_api.pick_context_manager_reader

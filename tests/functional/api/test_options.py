@@ -5,7 +5,7 @@
 from nova import context as nova_context
 from nova import objects
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from tests.functional import base
 from tests.functional import databases
 

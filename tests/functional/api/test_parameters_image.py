@@ -6,7 +6,7 @@ from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from tests.functional.api import parameters_base
 from tests.functional import base
 from tests.functional import databases

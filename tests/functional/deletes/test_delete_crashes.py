@@ -5,7 +5,7 @@
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from tests.functional import databases
 from tests.functional import races_base
 from tests.functional import recovering

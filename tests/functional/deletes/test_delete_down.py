@@ -16,8 +16,8 @@ from oslo_upgradecheck import upgradecheck
 from oslo_utils import timeutils
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import deletion
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
 from tests.functional import base
@@ -134,7 +134,7 @@ class DeleteTest(DownTestCase):
         def delete_and_fail(*args, **kwargs):
             # As a nova-api does that has not the package.
             with base.fixtures.MonkeyPatch(
-                    'cell0_rebuild.move.remains.sweep',
+                    'cell0_rebuild.move.deletion.sweep',
                     lambda *args: None):
                 self.api.delete_server(self.server['id'])
             raise exception.TooManyInstances(
@@ -205,7 +205,7 @@ class LeftTest(DownTestCase):
     def test_a_mapping_without_a_row_anywhere_is_found(self):
         self.rebuild(self.server)
         self.cut_short(self.server)
-        attempts.remove_cell0_row(self.context, self.server['id'])
+        deletion.remove_cell0_row(self.context, self.server['id'])
         self.assertEqual('deleted', self.recovered())
         self.assert_counted(0)
 

@@ -9,9 +9,9 @@ from nova import context as nova_context
 from nova import objects
 from nova.tests.functional.api import client
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
-from cell0_rebuild.move import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import newer

@@ -6,14 +6,13 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import fence
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage
 from cell0_rebuild.move import standing
@@ -164,7 +163,7 @@ class FenceTest(races_base.RaceTestCase):
         context = nova_context.get_admin_context()
 
         def fail():
-            with fence.held(context, self.server['id']):
+            with standing.held(context, self.server['id']):
                 api_db.touch(
                     context, self.server['id'], cells.cell0(context).id)
                 raise RuntimeError

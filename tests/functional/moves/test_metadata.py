@@ -8,7 +8,7 @@ Nova saves all of the system metadata of an instance at once.
 from nova import context as nova_context
 from nova import objects
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base

@@ -6,7 +6,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base

@@ -10,7 +10,7 @@ from nova import objects
 from nova.scheduler.client import report
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.conductor import stale_claims
+from cell0_rebuild.conductor import claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
@@ -111,7 +111,7 @@ class PlacementTest(recover_base.RecoverTestCase):
         self
     ):
         self._leave_allocations()
-        self.stub_out('cell0_rebuild.move.allocations._PAUSE', 0)
+        self.stub_out('cell0_rebuild.allocations._PAUSE', 0)
         put = report.SchedulerReportClient.put_allocations
         self.stub_out(f'{_REPORT}.put_allocations', fail(
             exception.AllocationUpdateFailed(
@@ -142,10 +142,10 @@ class PlacementTest(recover_base.RecoverTestCase):
             self.server['id'], older_than=3600))
 
     def test_a_claim_stays_while_nobody_knows_where_the_server_goes(self):
-        self.stub_out('cell0_rebuild.conductor.stale_claims._PATIENCE', 0)
+        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 0)
         self.rebuild(self.server)
         self._leave_allocations()
-        stale_claims.release(
+        claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), self.server['id'],
             objects.Selection(service_host='host1', nodename='host1'))

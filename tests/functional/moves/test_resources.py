@@ -14,7 +14,7 @@ from nova import objects
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
-from cell0_rebuild.conductor import stale_claims
+from cell0_rebuild.conductor import claims
 from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
@@ -117,9 +117,9 @@ class AllocationsTest(StallTestCase):
         self.rebuild(self.server)
         server = self.active(self.server)
         before = self._get_allocations_by_server_uuid(server['id'])
-        self.stub_out('cell0_rebuild.conductor.stale_claims._settled',
-                      lambda *args: stale_claims._Home(False))
-        stale_claims.release(
+        self.stub_out('cell0_rebuild.conductor.claims._settled',
+                      lambda *args: claims._RestingPlace(False))
+        claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), server['id'],
             objects.Selection(
@@ -130,7 +130,7 @@ class AllocationsTest(StallTestCase):
 
     def test_a_delete_that_was_not_answered_is_asked_for_again(self):
         self.leave_allocations()
-        self.stub_out('cell0_rebuild.move.allocations._PAUSE', 0)
+        self.stub_out('cell0_rebuild.allocations._PAUSE', 0)
         put, lost = report.SchedulerReportClient.put_allocations, []
 
         def lose(*args):

@@ -133,7 +133,7 @@ class CrashTest(recover_base.RecoverTestCase):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.cell0_db.hide', before=crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)
-        with fixtures.MonkeyPatch('cell0_rebuild.move.attempt.clear',
+        with fixtures.MonkeyPatch('cell0_rebuild.move.deletion.clear',
                                   lambda *args: None):
             self.api.delete_server(self.server['id'])
         self.assertEqual([self.server['id']], [

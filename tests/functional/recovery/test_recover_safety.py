@@ -12,8 +12,8 @@ from nova.db.main import models
 from nova import objects
 from oslo_upgradecheck import upgradecheck
 
+from cell0_rebuild import cells
 from cell0_rebuild.cmd import status
-from cell0_rebuild.move import cells
 from cell0_rebuild.move.recovery import search
 from tests.functional import base
 from tests.functional import databases

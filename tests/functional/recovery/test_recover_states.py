@@ -10,9 +10,9 @@ from nova.db.main import models
 from nova import objects
 from oslo_utils import timeutils
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
-from cell0_rebuild.move import cells
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases

@@ -11,7 +11,7 @@ from nova.db.main import models
 from nova import objects as nova_objects
 from oslo_utils import timeutils
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild import objects
 from cell0_rebuild.wait import wishes
 from tests.functional import counting

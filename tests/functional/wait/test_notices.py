@@ -6,7 +6,7 @@ from nova import context as nova_context
 from nova.db.main import models
 from oslo_utils.fixture import uuidsentinel
 
-from cell0_rebuild.move import cells
+from cell0_rebuild import cells
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import reasons
 from tests.functional import base

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Claims in Placement of a rebuild that became stale.
+"""What a rebuild claims of Placement and of Cyborg, and must give back.
 
 Nova merges a claim with the allocations that the server already has (see
 ``nova.scheduler.client.report.SchedulerReportClient.claim_resources``). So
@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import typing as ty
 
+from nova.accelerator import cyborg
 from nova.compute import vm_states
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild import allocations
+from cell0_rebuild import cells
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import allocations
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import cells
-from cell0_rebuild.move import fence
-from cell0_rebuild.move import guarded_calls
 from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
@@ -44,40 +43,56 @@ def release(
 
     :param selection: the host that the scheduler claimed on.
     """
-    home = _settled(context, instance_uuid)
-    if home is None:
+    place = _settled(context, instance_uuid)
+    if place is None:
         LOG.warning(
             'A rebuild that became stale has claimed resources on host '
             '%(host)s. They stay in Placement: it is not known yet where the '
             'server goes. "nova-manage placement audit" finds them.',
             {'host': selection.service_host}, instance_uuid=instance_uuid)
-    elif home.is_buried:
+    elif place.is_buried:
         release_all(context, instance_uuid)
-    elif home.node != selection.nodename:
-        with fence.held(context, instance_uuid):
+    elif place.node != selection.nodename:
+        with standing.held(context, instance_uuid):
             # Somebody may have buried it again, and it was rebuilt there.
-            if _home(context, instance_uuid) == home:
+            if _resting_place(context, instance_uuid) == place:
                 report_client.remove_provider_tree_from_instance_allocation(
                     context, instance_uuid, selection.compute_node_uuid)
 
 
 def release_leftovers(
-    context: nova_context.RequestContext, attempt: attempts.Attempt
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    spec: objects.RequestSpec,
 ) -> None:
-    """Delete the allocations that an earlier attempt may have left.
+    """Delete the allocations and accelerators that earlier attempts have left.
 
-    Nova would merge them with the claim of this attempt.
-
+    :param spec: the RequestSpec of the server.
     :raises StaleAttempt: if this attempt is stale and finds any.
     :raises AllocationDeleteFailed: if Placement does not delete them.
     """
     try:
         allocations.Resources(context).release(
             attempt.uuid,
-            guarded_calls.current(context, attempt, or_deleted=True))
+            attempts.held_current(context, attempt, or_deleted=True))
     except exceptions.NoPlacement as error:
         raise exception.AllocationDeleteFailed(
             consumer_uuid=attempt.uuid, error=str(error)) from error
+    _release_left_accelerators(context, attempt, spec)
+
+
+def _release_left_accelerators(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    spec: objects.RequestSpec,
+) -> None:
+    """Delete the accelerators that earlier attempts have left bound.
+
+    A compute takes all that are bound to a server. With one that is left, the
+    server would have two.
+    """
+    left = _bound_accelerators(context, spec)
+    if left:
+        with attempts.held_current(context, attempt, or_deleted=True):
+            _delete_accelerators(context, left)
 
 
 def release_all(
@@ -96,7 +111,52 @@ def release_all(
                     instance_uuid=instance_uuid)
 
 
-class _Home(ty.NamedTuple):
+def release_accelerators(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    identities: list[str], is_buried: bool,
+) -> None:
+    """Delete the accelerators of an attempt, unless the server uses them.
+
+    :param is_buried: this attempt has buried the server; a later attempt
+        has other accelerators.
+    """
+    if identities and (
+            is_buried or standing.is_at_rest(context, attempt.uuid)):
+        _delete_accelerators(context, identities)
+
+
+def has_accelerators(spec: objects.RequestSpec) -> bool:
+    """Tell whether the flavor of a server, or a port, wants accelerators."""
+    networks: ty.Any = ()
+    if 'requested_networks' in spec:
+        networks = spec.requested_networks or ()
+    return 'accel:device_profile' in spec.flavor.extra_specs or any(
+        'device_profile' in network and network.device_profile
+        for network in networks)
+
+
+def _bound_accelerators(
+    context: nova_context.RequestContext, spec: objects.RequestSpec
+) -> list[str]:
+    """Return the IDs of the accelerator requests of a server."""
+    if not has_accelerators(spec):
+        return []
+    try:
+        return [found['uuid'] for found in cyborg.get_client(
+            context).get_arqs_for_instance(spec.instance_uuid)]
+    except exception.AcceleratorRequestOpFailed:
+        # So Nova's client says that there are none, too.
+        return []
+
+
+def _delete_accelerators(
+    context: nova_context.RequestContext, identities: list[str]
+) -> None:
+    # A failure is logged by Nova's client.
+    cyborg.get_client(context).delete_arqs_by_uuid(identities)
+
+
+class _RestingPlace(ty.NamedTuple):
     """Where a server has come to rest.
 
     :param node: the node that has it, None if there is none.
@@ -108,31 +168,31 @@ class _Home(ty.NamedTuple):
 
 def _settled(
     context: nova_context.RequestContext, instance_uuid: str
-) -> _Home | None:
+) -> _RestingPlace | None:
     """Wait for a newer attempt; None if it takes too long."""
     return tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda home: home is None),
+        retry=tenacity.retry_if_result(lambda place: place is None),
         stop=tenacity.stop_after_delay(_PATIENCE),
         wait=tenacity.wait_fixed(1),
         retry_error_callback=lambda state: None,
-    )(_home, context, instance_uuid)
+    )(_resting_place, context, instance_uuid)
 
 
-def _home(
+def _resting_place(
     context: nova_context.RequestContext, instance_uuid: str
-) -> _Home | None:
+) -> _RestingPlace | None:
     cell = objects.InstanceMapping.get_by_instance_uuid(
         context, instance_uuid).cell_mapping
     if cell is None:
         return None
     if cell.is_cell0():
-        return _Home(True)
+        return _RestingPlace(True)
     try:
         instance = objects.Instance.get_by_uuid(
             cells.targeted(context, cell), instance_uuid, expected_attrs=[])
     except exception.InstanceNotFound:
-        return _Home(False)
+        return _RestingPlace(False)
     if instance.node is None and instance.vm_state == vm_states.BUILDING:
         # The newer attempt has claimed resources that no compute has yet.
         return None
-    return _Home(False, instance.node)
+    return _RestingPlace(False, instance.node)
