@@ -41,7 +41,7 @@ _State = rebuild_state.State
 class Sent:
     """A server whose rebuild is in progress.
 
-    :param at: when the rebuild was accepted.
+    :param at: when the sweep began that requested the rebuild.
     """
 
     server: records.Waiting
@@ -161,11 +161,20 @@ class Admission:
             at + _SLOW <= now for at in begun)
         return len(begun) >= self._hosts.allowed(now) + slow
 
+    def has_landed(
+        self, shape: shape_cache.Shape, section: cfg.ConfigOpts.GroupAttr
+    ) -> bool:
+        """Tell whether a server of a shape landed since one was refused.
+
+        :param section: the options.
+        """
+        return self._start.allowed(shape.room, section.at_once) > 1
+
     def record_sent(
         self, server: records.Waiting, shape: shape_cache.Shape,
         now: datetime.datetime,
     ) -> None:
-        """Note that the rebuild of a server was accepted."""
+        """Note that the rebuild of a server is requested."""
         self.on_their_way[server.uuid] = Sent(server, shape, now)
 
     def remove(self, uuid: str) -> Sent:

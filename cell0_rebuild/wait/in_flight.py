@@ -156,8 +156,24 @@ class InFlight:
         self, server: records.Waiting, shape: shape_cache.Shape,
         now: datetime.datetime,
     ) -> None:
-        """Note that the rebuild of a server was accepted."""
+        """Note that the rebuild of a server is requested."""
         self._admission.record_sent(server, shape, now)
+
+    def withdraw(
+        self, servers: collections.abc.Iterable[records.Waiting]
+    ) -> None:
+        """Forget servers whose rebuilds were not accepted."""
+        for server in servers:
+            self._admission.remove(server.uuid)
+
+    def has_landed(
+        self, shape: shape_cache.Shape, section: cfg.ConfigOpts.GroupAttr
+    ) -> bool:
+        """Tell whether a server of a shape landed since one was refused.
+
+        :param section: the options.
+        """
+        return self._admission.has_landed(shape, section)
 
     def forget_others(
         self, shapes: collections.abc.Iterable[shape_cache.Shape]

@@ -39,7 +39,7 @@ Which of the servers that there is room for is rebuilt first.
         help="""
 How much of the time of one worker of Placement the service may take, in
 percent. How often it asks follows from that: between every 2 seconds and
-every minute, and down to every half second while servers come back.
+every minute, and down to four times a second while servers come back.
 """),
     cfg.Opt(
         'at_once',

@@ -16,7 +16,7 @@ import time
 from cell0_rebuild.wait import waiting_server as records
 
 # Seconds between two sweeps; the second while servers come back.
-_SHORTEST, _MOVING, LONGEST = 2.0, 0.5, 60.0
+_SHORTEST, _MOVING, LONGEST = 2.0, 0.25, 60.0
 # A service rests so many times as long as a sweep of its takes, unless servers
 # come back.
 _RESTS = 4

@@ -21,6 +21,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import backoff
+from cell0_rebuild.wait import batches
 from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import hold_reasons
 from cell0_rebuild.wait import images
@@ -53,15 +54,6 @@ _AWAY_MAX = datetime.timedelta(minutes=5)
 
 # An operator may raise a quota. This refusal costs no scheduler call.
 _OVER_QUOTA = datetime.timedelta(minutes=5)
-
-
-class RebuildRequester(ty.Protocol):
-    """Requests rebuilds; see :class:`rebuilds.RebuildClient`."""
-
-    def request(
-        self, server_id: str, project_id: str, image_id: str | None
-    ) -> rebuilds.Answer:
-        """Request the rebuild of a server."""
 
 
 class OwnerNotifier(ty.Protocol):
@@ -139,7 +131,7 @@ class Sweeper:
 
     def __init__(
         self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        requester: RebuildRequester, notifier: OwnerNotifier,
+        requester: batches.RebuildRequester, notifier: OwnerNotifier,
         updater: StatusUpdater,
         clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
     ) -> None:
@@ -239,15 +231,28 @@ class Sweeper:
         ordered = order.stand_back(
             ordered, self._refused_project,
             lambda server: self._backoff.times(server.uuid))
+        batch: list[batches.Request] = []
         for server in self._failures.ordered(
                 self._in_flight.ordered(ordered, shape_of, now),
                 lambda server: server.uuid):
             if stopped():
                 break
-            reason = self._try_rebuild(
-                server, shape_of[server.uuid], section, now, result)
-            if reason is not None:
-                result.reasons[server.uuid] = reason
+            shape = shape_of[server.uuid]
+            try:
+                request = self._admit(server, shape, section, now, result)
+            except Exception:
+                # They have not been requested.
+                self._in_flight.withdraw(one.server for one in batch)
+                raise
+            if request is None:
+                continue
+            batch.append(request)
+            # The others wait to see what becomes of the first of a shape.
+            if (len(batch) == batches.MOST
+                    or not self._in_flight.has_landed(shape, section)):
+                self._request(batch, section, now, result)
+                batch = []
+        self._request(batch, section, now, result)
 
     def _with_room(
         self, by_shape: dict[shape_cache.Shape, list[records.Waiting]],
@@ -320,21 +325,22 @@ class Sweeper:
             reason = self._checks.shortage(shape, now)
         return {server.uuid: reason for server in servers}
 
-    def _try_rebuild(
+    def _admit(
         self, server: records.Waiting, shape: shape_cache.Shape,
         section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
         result: SweepResult,
-    ) -> reasons.Reason | None:
-        """Request the rebuild of a server, if it may be sent now.
+    ) -> batches.Request | None:
+        """Return the request for the rebuild of a server.
 
-        :returns: why the server still waits; None if it does not.
-        :raises NoApi: if nova-api or Keystone does not answer.
+        It counts as sent. If the server may not be sent now, the result is
+        None, and the reason is noted.
         """
         reason = (self._backoff.reason(server.project_id, now)
                   or self._in_flight.refusal(
                       shape, self._checks.room(shape).hosts, section, now))
         if reason is not None:
-            return reason
+            result.reasons[server.uuid] = reason
+            return None
         try:
             image_id = images.to_name(self._context, server.uuid)
         except images.Unknown as error:
@@ -342,36 +348,68 @@ class Sweeper:
             self._backoff.begin(
                 server.uuid, reason, now, section.backoff,
                 section.backoff_max)
-            return reason
+            result.reasons[server.uuid] = reason
+            return None
+        self._in_flight.record_sent(server, shape, now)
+        return batches.Request(server, shape, image_id)
+
+    def _request(
+        self, batch: list[batches.Request],
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
+        result: SweepResult,
+    ) -> None:
+        """Request rebuilds that were admitted, and note the answers.
+
+        :raises NoApi: if an answer tells of an outage.
+        """
+        if not batch:
+            return
         started = time.monotonic()
-        answer = self._requester.request(
-            server.uuid, server.project_id, image_id)
+        try:
+            answers = batches.answers(self._requester, batch)
+        except BaseException:
+            self._in_flight.withdraw(request.server for request in batch)
+            raise
         result.request_seconds += time.monotonic() - started
-        result.answers[server.uuid] = answer
-        if answer.outcome is _Outcome.NO_ROLE:
-            result.without_role.add(server.project_id)
-        return self._process_answer(server, shape, answer, section, now)
+        result.answers.update(
+            (request.server.uuid, answer)
+            for request, answer in zip(batch, answers))
+        self._in_flight.withdraw(
+            request.server for request, answer in zip(batch, answers)
+            if answer.outcome is not _Outcome.ACCEPTED)
+        error: exceptions.NoApi | None = None
+        for request, answer in zip(batch, answers):
+            try:
+                self._process_answer(request.server, answer, section, now,
+                                     result)
+            except exceptions.NoApi as outage:
+                error = outage
+        if error is not None:
+            raise error
 
     def _process_answer(
-        self, server: records.Waiting, shape: shape_cache.Shape,
-        answer: rebuilds.Answer, section: cfg.ConfigOpts.GroupAttr,
-        now: datetime.datetime,
-    ) -> reasons.Reason | None:
+        self, server: records.Waiting, answer: rebuilds.Answer,
+        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
+        result: SweepResult,
+    ) -> None:
         """Note what was answered.
 
-        :returns: why the server still waits; None if it does not.
         :raises NoApi: if the answer tells of an outage.
         """
         if answer.outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
             raise exceptions.NoApi(answer.text, answer.outcome.value)
+        if answer.outcome is _Outcome.NO_ROLE:
+            result.without_role.add(server.project_id)
         if answer.outcome is _Outcome.ACCEPTED:
-            self._in_flight.record_sent(server, shape, now)
             self._backoff.end(server.uuid)
             self._backoff.end(server.project_id)
         reason = self._back_off(server, answer, section, now)
-        if self._failures.record(server.uuid, answer.outcome in _FAILURES):
+        outage = self._failures.record(
+            server.uuid, answer.outcome in _FAILURES)
+        if outage:
             raise exceptions.NoApi(answer.text, answer.outcome.value)
-        return reason
+        if reason is not None:
+            result.reasons[server.uuid] = reason
 
     def _back_off(
         self, server: records.Waiting, answer: rebuilds.Answer,

@@ -4,6 +4,7 @@
 
 import datetime
 import json
+from unittest import mock
 
 import ddt
 import fixtures
@@ -199,6 +200,41 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.active({'id': self.asked()[-1]})
         self.sweeper.sweep()
         self.assertEqual(4, len(self.asked()))
+
+    def landed_one_of(self, count):
+        """Bury servers that there is room for; let one of them land."""
+        self.fill()
+        servers = [self.wait_for_room() for _ in range(count)]
+        for number in range(2, 5):
+            self._start_compute(f'host{number}')
+        self.sweeper.sweep()
+        self.assertEqual(1, len(self.asked()))
+        self.active(servers[0])
+        return servers
+
+    def test_who_is_refused_holds_no_place_of_another(self):
+        servers = self.landed_one_of(4)
+        self.keystone.answers.append(
+            keystone.refusal(409, 'Port 1 is in use.'))
+        codes = self.codes(self.sweeper.sweep())
+        self.assertEqual(3, len(self.asked()))
+        self.assertCountEqual(['blocked', 'order'], codes.values())
+        [accepted] = {*self.asked()[1:]} - codes.keys()
+        self.active({'id': accepted})
+        swept = self.sweeper.sweep()
+        self.assertEqual([accepted], [*swept.ended])
+        self.assertEqual(['blocked'], [*self.codes(swept).values()])
+        self.active(servers[3])
+
+    def test_who_was_not_asked_for_after_all_rests_for_nothing(self):
+        servers = self.landed_one_of(3)
+        with mock.patch('cell0_rebuild.wait.images.to_name', autospec=True,
+                        side_effect=['image', ZeroDivisionError]):
+            self.assertRaises(ZeroDivisionError, self.sweeper.sweep)
+        self.assertEqual(1, len(self.asked()))
+        self.sweeper.sweep()
+        for server in servers:
+            self.active(server)
 
     def test_what_is_refused_is_told_and_rests(self):
         self.fill()

@@ -78,7 +78,7 @@ class IntervalTest(testtools.TestCase):
     def test_probes_keep_the_budget_unless_a_minute_is_too_short(
             self, shapes, seconds, budget, moving):
         found = pacing.interval(shapes, seconds, budget, moving)
-        self.assertTrue((0.5 if moving else 2) <= found <= 60)
+        self.assertTrue((0.25 if moving else 2) <= found <= 60)
         self.assertTrue(
             shapes * seconds <= found * budget / 100 + 1e-9 or found == 60)
 
@@ -88,7 +88,7 @@ class IntervalTest(testtools.TestCase):
         self.assertEqual(60.0, pacing.pause(2.0, 500.0, False))
 
     def test_while_servers_come_back_it_rests_no_longer(self):
-        self.assertEqual(0.5, pacing.interval(1, 0.01, 5, True))
+        self.assertEqual(0.25, pacing.interval(1, 0.01, 5, True))
         self.assertEqual(0.5, pacing.pause(0.5, 0.1, True))
         self.assertEqual(5.0, pacing.pause(0.5, 5.0, True))
 
