@@ -162,6 +162,17 @@ def usage(groups):
     return dict(found)
 
 
+def members(group):
+    """Return the IDs of the processes of a group."""
+    found = []
+    for entry in pathlib.Path('/proc').glob('[0-9]*'):
+        with contextlib.suppress(OSError):
+            fields = (entry / 'stat').read_text().rpartition(')')[2].split()
+            if int(fields[2]) == group:
+                found.append(entry.name)
+    return found
+
+
 def spent(before, after):
     """Return the CPU seconds between two usages, by name."""
     return {name: after[name][0] - before.get(name, (0, 0))[0]

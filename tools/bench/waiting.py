@@ -127,10 +127,15 @@ class _Service:
         return self.metric(_SWEEPS)
 
     def peak(self):
-        """Return the most memory that it has had, in MiB."""
-        status = pathlib.Path(f'/proc/{self._process.pid}/status').read_text()
-        [kibibytes] = re.findall(r'(?m)^VmHWM:\s+(\d+) kB', status)
-        return int(kibibytes) / 1024
+        """Return the most memory that one of its processes has had, in MiB.
+
+        The one that sweeps is a child of the one that was started.
+        """
+        return max(
+            int(kibibytes) / 1024 for pid in real.members(self._process.pid)
+            for kibibytes in re.findall(
+                r'(?m)^VmHWM:\s+(\d+) kB',
+                pathlib.Path(f'/proc/{pid}/status').read_text()))
 
 
 def _watch(cloud, count):
