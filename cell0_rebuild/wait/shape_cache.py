@@ -27,7 +27,8 @@ if ty.TYPE_CHECKING:
 # A port, a device profile or an aggregate may have changed by then.
 _LIFE = datetime.timedelta(minutes=5)
 
-# Seconds that are spent at once; the other servers come later.
+# Seconds that are spent at once, to look servers up and then to find their
+# shapes; the other servers come later.
 _SPENT = 5
 
 
@@ -86,9 +87,11 @@ class ShapeCache:
 
         :param uuids: those whose shapes are to be found first, first.
         """
-        end = self._clock() + _SPENT
         self._look_up([
-            uuid for uuid in uuids if uuid not in self._keys], now, end)
+            uuid for uuid in uuids if uuid not in self._keys], now,
+            self._clock() + _SPENT)
+        # Of very many servers, the look-up alone takes all of its time.
+        end = self._clock() + _SPENT
         for key, uuid in self._first_of_each(uuids).items():
             if key not in self._known:
                 self._learn(key, uuid, now, end)

@@ -58,6 +58,14 @@ class KnownShapesTest(testtools.TestCase):
         self.assertGreater(min(times), 1)
         self.assertLessEqual(max(times), min(times) + 1)
 
+    def test_a_look_up_that_takes_all_the_time_leaves_some_for_shapes(self):
+        def find(context, uuids):
+            self.time += 6
+            return dict.fromkeys(uuids, b'alike')
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.spec_key.find', find))
+        self.assertIn(self.uuids[0], self.sweep(self.uuids))
+
     def test_who_comes_first_is_found_first(self):
         self.sweep(self.uuids)
         last = self.uuids[-1]
