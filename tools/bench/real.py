@@ -152,25 +152,26 @@ def usage(groups):
     :param groups: names by the ID of the group.
     """
     found = collections.defaultdict(lambda: [0.0, 0.0])
-    for entry in pathlib.Path('/proc').glob('[0-9]*'):
-        with contextlib.suppress(OSError):
-            fields = (entry / 'stat').read_text().rpartition(')')[2].split()
-            name = groups.get(int(fields[2]))
-            if name is not None:
-                found[name][0] += (int(fields[11]) + int(fields[12])) / _TICK
-                found[name][1] += int(fields[21]) * _PAGE / 2 ** 20
+    for _, fields in _processes():
+        name = groups.get(int(fields[2]))
+        if name is not None:
+            found[name][0] += (int(fields[11]) + int(fields[12])) / _TICK
+            found[name][1] += int(fields[21]) * _PAGE / 2 ** 20
     return dict(found)
 
 
 def members(group):
     """Return the IDs of the processes of a group."""
-    found = []
+    return [pid for pid, fields in _processes() if int(fields[2]) == group]
+
+
+def _processes():
+    """Yield the ID of each process, and its fields in proc(5) from state on.
+    """
     for entry in pathlib.Path('/proc').glob('[0-9]*'):
         with contextlib.suppress(OSError):
-            fields = (entry / 'stat').read_text().rpartition(')')[2].split()
-            if int(fields[2]) == group:
-                found.append(entry.name)
-    return found
+            stat = (entry / 'stat').read_text()
+            yield entry.name, stat.rpartition(')')[2].split()
 
 
 def spent(before, after):
