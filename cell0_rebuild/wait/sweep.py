@@ -364,19 +364,21 @@ class Sweeper:
         """
         if not batch:
             return
+        accepted: set[str] = set()
         started = time.monotonic()
         try:
             answers = batches.answers(self._requester, batch)
-        except BaseException:
-            self._in_flight.withdraw(request.server for request in batch)
-            raise
+            accepted = {
+                request.server.uuid for request, answer in zip(batch, answers)
+                if answer.outcome is _Outcome.ACCEPTED}
+        finally:
+            self._in_flight.withdraw(
+                request.server for request in batch
+                if request.server.uuid not in accepted)
         result.request_seconds += time.monotonic() - started
         result.answers.update(
             (request.server.uuid, answer)
             for request, answer in zip(batch, answers))
-        self._in_flight.withdraw(
-            request.server for request, answer in zip(batch, answers)
-            if answer.outcome is not _Outcome.ACCEPTED)
         error: exceptions.NoApi | None = None
         for request, answer in zip(batch, answers):
             try:
