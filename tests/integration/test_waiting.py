@@ -94,7 +94,7 @@ class WaitingTest(base.CloudTestCase):
         wish = {'cell0_rebuild_wait': '2h'}
         silent = self.create('ERROR')
         waiting = [self.create('ERROR', **wish) for _ in range(2)]
-        services = [self.cloud.start_waiting_service() for _ in range(2)]
+        services = [self.service() for _ in range(2)]
         processes.poll(lambda: all(map(self.told, waiting)),
                        'that owners were told')
         self.assertIn('No host has 1 VCPU free', self.told(waiting[0])[0])
@@ -176,8 +176,7 @@ class WaitingTest(base.CloudTestCase):
 
     def test_prometheus_reads_of_sweeps(self):
         [port] = processes.free_ports(1)
-        process = self.cloud.start_waiting_service(
-            metrics=f'127.0.0.1:{port}')
+        process = self.service(metrics=f'127.0.0.1:{port}')
         processes.poll(lambda: processes.listens(port), 'that it listened')
 
         def sweeps():
