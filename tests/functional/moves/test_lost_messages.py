@@ -36,8 +36,9 @@ class LostMessageTest(races_base.RaceTestCase):
         server = self.buried_again(self.server)
         self.assertIn('MessageDeliveryFailure', server['fault']['message'])
         self.assertEqual([], databases.dump()['cell1']['instances'])
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id']))
+        # They go after the server is shown again.
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id'])))
 
     def test_a_database_away_once_after_a_lost_message_buries_it_again(self):
         def fail(*args, **kwargs):
