@@ -18,6 +18,7 @@ from cell0_rebuild.wait import backoff
 from cell0_rebuild.wait import broken_hosts
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
@@ -33,6 +34,10 @@ _OTHERS_FIRST = reasons.Reason(
 
 # Most builds end in this time.
 _SLOW = datetime.timedelta(minutes=15)
+
+# So soon after a sweep began, the scheduler may not have claimed the room of
+# the servers that it sent.
+_CLAIM = datetime.timedelta(seconds=2)
 
 _State = rebuild_state.State
 
@@ -116,17 +121,16 @@ class Admission:
                 or self._backoff.reason(str(shape), now))
 
     def refusal(
-        self, shape: shape_cache.Shape, hosts: int,
+        self, shape: shape_cache.Shape, room: probes.Room,
         section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
         others: collections.abc.Sequence[datetime.datetime] = (),
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
 
         If one may be sent, the result is None, and it is counted as sent in
-        this minute. Each server that was sent in this sweep, of any shape, may
-        take the room of one host.
+        this minute.
 
-        :param hosts: how many hosts have room for the shape.
+        :param room: what Placement has for the shape.
         :param section: the options.
         :param others: when the rebuilds in progress of other services began.
         """
@@ -140,12 +144,25 @@ class Admission:
         # A build that takes long has passed the scheduler.
         alike = sum(one.shape.room == shape.room and one.at + _SLOW > now
                     for one in sent)
-        if (sum(one.at == now for one in sent) >= hosts
-                or alike >= self._start.allowed(
-                    shape.room, section.at_once)
+        if (alike >= self._start.allowed(shape.room, section.at_once)
+                or self._is_taken(shape, room, now)
                 or not self._minute.take(section.per_minute)):
             return reasons.Reason(reasons.Code.ORDER)
         return None
+
+    def _is_taken(
+        self, shape: shape_cache.Shape, room: probes.Room,
+        now: datetime.datetime,
+    ) -> bool:
+        """Tell whether all room may be gone to servers that were just sent.
+
+        Servers of a group may each need a host of its own.
+        """
+        sent = [one.shape for one in self.on_their_way.values()
+                if one.at + _CLAIM > now]
+        if shape.group is not None:
+            return len(sent) >= room.hosts
+        return sum(map(shape.taken_by, sent)) >= room.servers
 
     def _too_many(
         self, now: datetime.datetime,

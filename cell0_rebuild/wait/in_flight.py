@@ -15,6 +15,7 @@ from cell0_rebuild.wait import admission
 from cell0_rebuild.wait import builds
 from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
@@ -136,7 +137,7 @@ class InFlight:
         return self._admission.rest(shape, now)
 
     def refusal(
-        self, shape: shape_cache.Shape, hosts: int,
+        self, shape: shape_cache.Shape, room: probes.Room,
         section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
     ) -> reasons.Reason | None:
         """Return why no other server of a shape may be sent now.
@@ -144,13 +145,13 @@ class InFlight:
         If one may be sent, the result is None, and it is counted as sent in
         this minute.
 
-        :param hosts: how many hosts have room for the shape.
+        :param room: what Placement has for the shape.
         :param section: the options.
         """
         if self._admission.rest(shape, now) is None:
             self._learn(now)
         return self._admission.refusal(
-            shape, hosts, section, now, self._others)
+            shape, room, section, now, self._others)
 
     def record_sent(
         self, server: records.Waiting, shape: shape_cache.Shape,

@@ -22,11 +22,13 @@ class Room:
     """What Placement answers.
 
     :param hosts: that would fit, as far as they were counted.
+    :param servers: how many of them these hosts have room for, at least.
     :param problem: why Placement refuses to look: it knows no such trait or
         resource class.
     """
 
     hosts: int
+    servers: int = 0
     problem: str | None = None
 
     def __bool__(self) -> bool:
@@ -48,12 +50,13 @@ def room(context: nova_context.RequestContext, query: str) -> Room:
     except ks_exc.ClientException as error:
         raise exceptions.NoPlacement(str(error)) from error
     if answer.status_code == 400:
-        return Room(0, _detail(answer))
+        return Room(0, problem=_detail(answer))
     if answer.status_code != 200:
         raise exceptions.NoPlacement(
             f'it answers {answer.status_code}: {_detail(answer)}')
     try:
-        return Room(_hosts(answer.json()))
+        candidates = answer.json()
+        return Room(_hosts(candidates), _servers(candidates))
     except (ValueError, LookupError, TypeError) as error:
         raise exceptions.NoPlacement(
             f'it answers what cannot be read: {answer.text[:100]}') from error
@@ -65,6 +68,25 @@ def _hosts(candidates: ty.Any) -> int:
     return len({
         candidates['provider_summaries'][provider]['root_provider_uuid']
         for provider in providers})
+
+
+def _servers(candidates: ty.Any) -> int:
+    """Return how many servers have room if one candidate is used up after
+    the other: two of them may be on the same host."""
+    free = {(provider, name): stock['capacity'] - stock['used']
+            for provider, summary in candidates['provider_summaries'].items()
+            for name, stock in summary['resources'].items()}
+    servers = 0
+    for request in candidates['allocation_requests']:
+        amounts = {(provider, name): amount
+                   for provider, asked in request['allocations'].items()
+                   for name, amount in asked['resources'].items()}
+        fit = max(0, min(free[key] // amount
+                         for key, amount in amounts.items()))
+        servers += fit
+        for key, amount in amounts.items():
+            free[key] -= fit * amount
+    return servers
 
 
 def _detail(answer: requests.Response) -> str:

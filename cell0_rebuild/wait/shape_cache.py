@@ -7,6 +7,7 @@ To find one takes longer than to ask Placement about it.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
 import datetime
@@ -49,6 +50,22 @@ class Shape:
     def room(self) -> Shape:
         """Which shapes have room together, whatever filters say of each."""
         return dataclasses.replace(self, likeness='')
+
+    @functools.cached_property
+    def amounts(self) -> collections.abc.Mapping[str, int]:
+        """How much is asked for of each resource class."""
+        amounts = collections.Counter[str]()
+        for demand in queries.demands(self.query):
+            amounts[demand.what] += demand.amount
+        return {name: amount for name, amount in amounts.items() if amount}
+
+    def taken_by(self, other: Shape) -> int:
+        """Return how many servers of this shape lose their room, at most.
+
+        :param other: the shape of a server that is placed.
+        """
+        return max(-(-other.amounts.get(name, 0) // amount)
+                   for name, amount in self.amounts.items())
 
 
 @dataclasses.dataclass(frozen=True)

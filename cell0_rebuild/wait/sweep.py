@@ -337,7 +337,7 @@ class Sweeper:
         """
         reason = (self._backoff.reason(server.project_id, now)
                   or self._in_flight.refusal(
-                      shape, self._checks.room(shape).hosts, section, now))
+                      shape, self._checks.room(shape), section, now))
         if reason is not None:
             result.reasons[server.uuid] = reason
             return None

@@ -12,6 +12,7 @@ from nova.scheduler.weights import ram
 from nova.tests.unit.scheduler import fakes
 import testtools
 
+from cell0_rebuild.wait import probes
 from tools.simulation import cloud
 from tools.simulation import parts
 from tools.simulation import scenarios
@@ -86,7 +87,9 @@ class CloudTest(testtools.TestCase):
     def test_large_servers_are_refused_where_the_filters_do(self):
         odd = cloud.Cloud(spreading=True)
         odd.add(0)
-        self.assertEqual((1, False), (odd.offers(LARGE), odd.takes(LARGE)))
+        self.assertEqual(
+            (1, False),
+            (odd.offers(LARGE).hosts, odd.takes(LARGE)))
         self.assertIsNone(odd.schedule(LARGE))
         self.assertEqual(0, odd.schedule(SMALL))
 
@@ -95,9 +98,11 @@ class CloudTest(testtools.TestCase):
         one.add(1)
         for _ in range(2):
             one.schedule(LARGE)
-        self.assertEqual((0, 1), (one.offers(LARGE), one.offers(SMALL)))
+        self.assertEqual(
+            (probes.Room(0, 0), probes.Room(1, 27)),
+            (one.offers(LARGE), one.offers(SMALL)))
         one.end(1, LARGE)
-        self.assertEqual(1, one.offers(LARGE))
+        self.assertEqual(probes.Room(1, 1), one.offers(LARGE))
 
     def test_it_chooses_as_the_weighers_of_nova_do(self):
         for spreading in (True, False):

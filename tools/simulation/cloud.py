@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 
+from cell0_rebuild.wait import probes
 from tools.simulation import workload
 
 # Assumed: all hosts are alike, with these cores and GiB.
@@ -33,6 +34,10 @@ class _Room:
         """Tell whether Placement offers it."""
         return self.cores >= flavor.cores and self.ram >= flavor.ram
 
+    def servers(self, flavor: workload.Flavor) -> int:
+        """Return how many servers Placement sees room for on a host."""
+        return min(self.cores // flavor.cores, int(self.ram // flavor.ram))
+
     def passes(self, flavor: workload.Flavor) -> bool:
         """Tell whether the scheduler takes it."""
         return self.has(flavor) and flavor.cores < self.refused
@@ -47,7 +52,7 @@ class Cloud:
         self._rooms: dict[_Room, set[int]] = collections.defaultdict(set)
         self._room_of: dict[int, _Room] = {}
         # What was found since something has changed.
-        self._offered: dict[workload.Flavor, int] = {}
+        self._offered: dict[workload.Flavor, probes.Room] = {}
         self._taken: dict[workload.Flavor, bool] = {}
 
     def add(self, host: int, down: bool = False) -> None:
@@ -61,12 +66,15 @@ class Cloud:
         self._put(host, _Room(CORES, RAM, (
             1 if down else CORES + 1 if host % _ODD else _LARGE)))
 
-    def offers(self, flavor: workload.Flavor) -> int:
-        """Return how many hosts Placement offers."""
+    def offers(self, flavor: workload.Flavor) -> probes.Room:
+        """Return what Placement offers."""
         if flavor not in self._offered:
-            self._offered[flavor] = sum(
-                len(hosts) for room, hosts in self._rooms.items()
-                if room.has(flavor))
+            fitting = [(room.servers(flavor), len(hosts))
+                       for room, hosts in self._rooms.items()
+                       if room.has(flavor)]
+            self._offered[flavor] = probes.Room(
+                sum(hosts for _, hosts in fitting),
+                sum(servers * hosts for servers, hosts in fitting))
         return self._offered[flavor]
 
     def takes(self, flavor: workload.Flavor) -> bool:

@@ -40,10 +40,15 @@ class _Server:
     record: records.Waiting
 
 
+def _room(flavor: workload.Flavor) -> shape_cache.Shape:
+    return shape_cache.Shape(
+        f'resources=VCPU:{flavor.cores},MEMORY_MB:{int(flavor.ram * 1024)}')
+
+
 def _shape(server: _Server) -> shape_cache.Shape:
     """Return the shape of a server; those of other projects have others."""
-    return shape_cache.Shape(
-        str(server.request.flavor), likeness=server.record.project_id)
+    return dataclasses.replace(
+        _room(server.request.flavor), likeness=server.record.project_id)
 
 
 _Queue = dict[int, list[_Server]]
@@ -93,7 +98,7 @@ class Service:
             self._is_ready(server, now)
             for servers in queue.values() for server in servers)}
         self._admission.forget_others(
-            [shape_cache.Shape(str(flavor)) for flavor in shapes])
+            [_room(flavor) for flavor in shapes])
         # Python orders a set by chance.
         self._send([server for flavor in sorted(shapes, key=str)
                     if self._world.cloud.offers(flavor)
@@ -143,8 +148,8 @@ class Service:
             # Who is told no in a sweep is told so again.
             if shape in full:
                 continue
-            hosts = self._world.cloud.offers(server.request.flavor)
-            if self._admission.refusal(shape, hosts, self._section, now):
+            room = self._world.cloud.offers(server.request.flavor)
+            if self._admission.refusal(shape, room, self._section, now):
                 full.add(shape)
             else:
                 self._count(server, now)

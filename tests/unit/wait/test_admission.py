@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import datetime
 import types
 
@@ -8,12 +9,14 @@ from hypothesis import strategies as st
 import testtools
 
 from cell0_rebuild.wait import admission
+from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shape_cache
 from tests.unit.wait import samples
 
-SMALL, LARGE = shape_cache.Shape('small'), shape_cache.Shape('large')
+SMALL, LARGE, HUGE = (
+    shape_cache.Shape(f'resources=VCPU:{cores}') for cores in (1, 3, 7))
 KINDS = 40
 MINUTE = datetime.timedelta(minutes=1)
 LANDED = rebuild_state.State.LANDED
@@ -31,14 +34,14 @@ class AdmissionTest(testtools.TestCase):
         self.now, self.number = samples.NOON, 0
         self.admission = admission.Admission(lambda: 0.0)
 
-    def refusal(self, shape=SMALL, hosts=9, others=()):
+    def refusal(self, shape=SMALL, servers=99, others=(), hosts=1):
         return self.admission.refusal(
-            shape, hosts, self.section, self.now, others)
+            shape, probes.Room(hosts, servers), self.section, self.now, others)
 
-    def send(self, shape=SMALL, hosts=9):
+    def send(self, shape=SMALL, servers=99, hosts=1):
         """Send as many servers as may be, and return their UUIDs."""
         sent = []
-        while self.refusal(shape, hosts) is None:
+        while self.refusal(shape, servers, hosts=hosts) is None:
             self.number += 1
             server = samples.server(self.number)
             self.admission.record_sent(server, shape, self.now)
@@ -61,17 +64,55 @@ class AdmissionTest(testtools.TestCase):
     def test_at_most_two_go_while_none_has_landed(self):
         self.assertEqual((1, 1, 0), (
             len(self.send()), len(self.send(LARGE)),
-            len(self.send(shape_cache.Shape('huge')))))
+            len(self.send(HUGE))))
 
-    def test_no_more_go_at_a_time_than_hosts_have_room(self):
+    def widen(self):
+        """Let as many servers land as it takes to send more at once."""
         for _ in range(3):
             self.settle(self.send())
-        self.assertEqual(2, len(self.send(hosts=2)))
-        self.assertIs(
-            reasons.Code.ORDER, self.refusal(LARGE, hosts=2).code)
-        self.assertIsNone(self.refusal(LARGE, hosts=3))
-        self.now += MINUTE
-        self.assertIsNone(self.refusal(hosts=1))
+
+    def test_no_more_go_at_a_time_than_there_is_room_for(self):
+        self.widen()
+        self.assertEqual(2, len(self.send(servers=2)))
+        self.assertIs(reasons.Code.ORDER, self.refusal(servers=2).code)
+
+    def test_those_of_another_shape_take_what_they_ask_for(self):
+        self.widen()
+        self.assertEqual(2, len(self.send(servers=2)))
+        self.assertIsNotNone(self.refusal(LARGE, servers=2))
+        self.assertIsNone(self.refusal(LARGE, servers=3))
+
+    def test_a_large_one_takes_the_room_of_several_small_ones(self):
+        self.widen()
+        self.assertEqual(1, len(self.send(HUGE)))
+        self.assertIsNotNone(self.refusal(LARGE, servers=3))
+        self.assertIsNone(self.refusal(LARGE, servers=4))
+
+    def test_one_that_asks_for_nothing_of_it_takes_no_room(self):
+        self.widen()
+        self.send(shape_cache.Shape('resources=CUSTOM_BAREMETAL:1'))
+        self.assertIsNone(self.refusal(servers=1))
+
+    def test_what_is_asked_for_in_several_groups_counts_together(self):
+        self.widen()
+        self.send(shape_cache.Shape('resources=VCPU:1&resources_a=VCPU:2'))
+        self.assertIsNotNone(self.refusal(servers=3))
+        self.assertIsNone(self.refusal(servers=4))
+
+    def test_each_of_a_group_may_need_a_host_of_its_own(self):
+        self.widen()
+        group = shape_cache.Shape('resources=VCPU:1', 'group')
+        self.assertEqual(4, len(self.send()))
+        self.assertIsNotNone(self.refusal(group, hosts=4))
+        self.assertIsNone(self.refusal(group, hosts=5))
+
+    def test_room_that_was_taken_earlier_is_not_taken_again(self):
+        self.widen()
+        self.send(servers=1)
+        self.now += datetime.timedelta(seconds=1.9)
+        self.assertIsNotNone(self.refusal(servers=1))
+        self.now += datetime.timedelta(seconds=0.2)
+        self.assertIsNone(self.refusal(servers=1))
 
     def test_those_of_others_count(self):
         self.assertIsNone(self.refusal(others=[self.now]))
@@ -144,7 +185,7 @@ class AdmissionTest(testtools.TestCase):
         # All of them ask Placement for the same.
         servers = [samples.server(number, project=str(number // 2))
                    for number in range(2 * KINDS)]
-        shapes = {server.uuid: shape_cache.Shape('small', None, kind)
+        shapes = {server.uuid: dataclasses.replace(SMALL, likeness=kind)
                   for server in servers for kind in (server.project_id,)}
         calls, tried = 0, None
         while tried is not servers[-2]:
@@ -160,7 +201,7 @@ class AdmissionTest(testtools.TestCase):
 
     def test_where_filters_refuse_all_a_shape_is_tried_once_a_minute(self):
         servers = [samples.server(number) for number in range(KINDS)]
-        shapes = {server.uuid: shape_cache.Shape('small', None, server.uuid)
+        shapes = {server.uuid: dataclasses.replace(SMALL, likeness=server.uuid)
                   for server in servers}
         calls = 0
         for _ in range(1000):
@@ -172,7 +213,7 @@ class AdmissionTest(testtools.TestCase):
         self.assertIn(calls, range(KINDS + 1, 125))
 
     def test_all_who_ask_placement_for_the_same_begin_with_one(self):
-        kinds = [shape_cache.Shape('small', None, kind) for kind in 'ab']
+        kinds = [dataclasses.replace(SMALL, likeness=kind) for kind in 'ab']
         self.assertEqual([1, 0], [len(self.send(kind)) for kind in kinds])
 
     def test_one_that_lands_ends_what_its_shape_has_learned_of_rests(self):
@@ -190,7 +231,7 @@ class AdmissionTest(testtools.TestCase):
         self.assertTrue(self.admission.stopped)
         self.assertIs(
             reasons.Code.BROKEN_HOSTS,
-            self.refusal(shape_cache.Shape('huge')).code)
+            self.refusal(HUGE).code)
 
     def test_one_that_is_lost_tells_nothing(self):
         [uuid] = self.send()
