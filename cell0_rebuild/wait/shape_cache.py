@@ -64,8 +64,8 @@ class Shape:
 
         :param other: the shape of a server that is placed.
         """
-        return max(-(-other.amounts.get(name, 0) // amount)
-                   for name, amount in self.amounts.items())
+        return max((-(-other.amounts.get(name, 0) // amount)
+                    for name, amount in self.amounts.items()), default=1)
 
 
 @dataclasses.dataclass(frozen=True)

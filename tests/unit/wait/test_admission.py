@@ -99,6 +99,13 @@ class AdmissionTest(testtools.TestCase):
         self.assertIsNotNone(self.refusal(servers=3))
         self.assertIsNone(self.refusal(servers=4))
 
+    def test_each_takes_the_room_of_one_where_demands_are_unknown(self):
+        self.widen()
+        self.send(servers=2)
+        strange = shape_cache.Shape('limit=1')
+        self.assertIsNotNone(self.refusal(strange, servers=2))
+        self.assertIsNone(self.refusal(strange, servers=3))
+
     def test_each_of_a_group_may_need_a_host_of_its_own(self):
         self.widen()
         group = shape_cache.Shape('resources=VCPU:1', 'group')
