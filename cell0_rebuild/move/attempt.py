@@ -276,7 +276,7 @@ def hand_over(
     :returns: False if the owner deleted the server first.
     :raises LostRace: if a request that had read the server in cell0 before
         works on it there.
-    :raises Unreadable: if what is kept of the server cannot be read.
+    :raises Unreadable: if what is retained of the server cannot be read.
     """
     destination = cells.targeted(context, cell)
     bring_history(destination, attempt.uuid)
@@ -349,10 +349,9 @@ def _is_last(
 ) -> bool:
     """Tell whether no later attempt was handed over."""
     # One may get a row with the same ID; see attempt_record.py.
-    retained = our_objects.retained_record(context, attempt.uuid)
-    return retained is not None and (
-        not attempt.handed_over
-        or retained.get('generation', '') == attempt.generation)
+    last = api_db.retained_record(context, attempt.uuid)
+    return last is not None and (
+        not attempt.handed_over or last.is_of(attempt.generation))
 
 
 def finish(

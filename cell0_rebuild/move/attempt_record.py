@@ -214,6 +214,31 @@ def read(values: ty.Any) -> AttemptRecord:
         name: value for name, value in values.items() if name not in known})
 
 
+@dataclasses.dataclass(frozen=True)
+class RetainedRecord:
+    """The record of the attempt that was handed over last, not read yet.
+
+    It is with what is retained of the server.
+
+    :param primitive: what is stored; empty if an older version of the package
+        has retained no record.
+    """
+
+    primitive: dict[str, ty.Any]
+
+    def is_of(self, generation: str) -> bool:
+        """Tell whether it is that of an attempt, which may be unreadable."""
+        return bool(self.primitive.get('generation', '') == generation)
+
+    def read(self) -> AttemptRecord:
+        """Return the record.
+
+        :raises Unreadable: if this package cannot read it.
+        """
+        return read(
+            self.primitive) if self.primitive else AttemptRecord.unknown()
+
+
 def _check_time(text: str | None) -> None:
     try:
         timeutils.parse_isotime(text or '1970-01-01T00:00:00')

@@ -27,7 +27,7 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
-from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -196,8 +196,8 @@ def _keep_written(
 ) -> None:
     if attempt.record.writes and attempt.record.taken_by:
         with contextlib.suppress(exceptions.Unreadable):
-            our_objects.keep_also(
-                context, attempt.uuid, written=attempt.record.writes)
+            retained_db.keep_written(
+                context, attempt.uuid, attempt.record.writes)
 
 
 def _record_failure(
