@@ -124,7 +124,7 @@ class AttemptRecord:
 
     def put_in(self, primitive: dict[str, ty.Any]) -> None:
         """Put the record into the stored instance of a build request."""
-        metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
+        _metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
 
 
 # What each entry may be, and what it is if it is missing.
@@ -169,13 +169,26 @@ def of_generation(
     :param primitive: the stored instance of a build request.
     """
     try:
-        found = _parsed(metadata(primitive).get(KEY))
+        found = _parsed(_metadata(primitive).get(KEY))
     except exceptions.Unreadable:
         return None
     return found if found and found.generation == generation else None
 
 
-def metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
+def copy(source: dict[str, ty.Any], target: dict[str, ty.Any]) -> bool:
+    """Put the record of one stored instance on another, as it is stored.
+
+    This package may be unable to read it.
+
+    :returns: False if the source has none; the target is left then.
+    """
+    text = _metadata(source).get(KEY)
+    if text is not None:
+        _metadata(target)[KEY] = text
+    return text is not None
+
+
+def _metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
     """Return the system metadata of a stored instance, which it is part of.
 
     :param primitive: the stored instance of a build request.

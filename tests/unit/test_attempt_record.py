@@ -58,6 +58,22 @@ class OnInstanceTest(testtools.TestCase):
             self.instance.system_metadata,
             objects.Instance.obj_from_primitive(primitive).system_metadata)
 
+    def test_it_is_copied_as_it_is_stored(self):
+        source = {'nova_object.data': {
+            'system_metadata': {attempt_record.KEY: 'unreadable'}}}
+        target = self.instance.obj_to_primitive()
+        self.assertTrue(attempt_record.copy(source, target))
+        self.assertEqual(
+            {'other': 'kept', attempt_record.KEY: 'unreadable'},
+            target['nova_object.data']['system_metadata'])
+
+    def test_where_there_is_none_nothing_is_copied(self):
+        self.record.put_on(self.instance)
+        target = self.instance.obj_to_primitive()
+        self.assertFalse(attempt_record.copy(
+            objects.Instance().obj_to_primitive(), target))
+        self.assertEqual(self.instance.obj_to_primitive(), target)
+
     def test_text_that_is_no_json_is_unreadable(self):
         self.instance.system_metadata = {attempt_record.KEY: '{'}
         self.assertRaises(
