@@ -21,6 +21,9 @@ VERSION = '1.0'
 RECORD = 'mark'
 WRITTEN = 'written'
 
+# The entries that a request to the scheduler is made of.
+_ASKED = ('requested_networks', 'requested_destination')
+
 
 @dataclasses.dataclass(frozen=True)
 class Retained:
@@ -75,6 +78,15 @@ def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
     """
     values = stored.entries(primitive, VERSION)
     return dict(stored.entry(values, RECORD, (dict,), {}))
+
+
+def asked_of(primitive: ty.Any) -> ty.Any:
+    """Return what was asked of the scheduler, as it is stored.
+
+    It is only compared. What is damaged is like nothing but its equal.
+    """
+    return {name: primitive.get(name) for name in _ASKED} if isinstance(
+        primitive, dict) else primitive
 
 
 def _stored(value: ty.Any) -> ty.Any:
