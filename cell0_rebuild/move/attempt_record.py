@@ -38,9 +38,9 @@ class AttemptRecord:
 
     :param generation: tells this attempt from every other.
     :param changed: the instance fields that the rebuild request changed.
-    :param baseline: the state in cell0 when the server was read; see
+    :param baseline: what was watched in cell0 when the server was read; see
         :mod:`late_changes`.
-    :param asked: the state that the rebuild request wants.
+    :param asked: what the rebuild request wants it to be.
     :param mapped_at: when the instance mapping was written last, before.
     :param taken_by: the host of the conductor that works on it, and an ID
         of its message.

@@ -139,7 +139,7 @@ class GraveTestCase(request_specs_base.TestCase):
     def close(self):
         """End it; note what was changed since it began."""
         context = nova_context.get_admin_context()
-        baseline = cell0_db.state(context, self.instance.uuid)
+        baseline = cell0_db.watched(context, self.instance.uuid)
 
         def carry_over(late):
             self.late.append(late)

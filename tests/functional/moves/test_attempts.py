@@ -112,8 +112,8 @@ class WatchedTest(recover_base.RecoverTestCase):
     def assert_same(self):
         """Check the state against that of the objects, and return it."""
         read = buried_copy.read(self.cell0, self.uuid)
-        found = cell0_db.state(self.cell0, self.uuid)
-        self.assertEqual(late_changes.state(
+        found = cell0_db.watched(self.cell0, self.uuid)
+        self.assertEqual(late_changes.watched(
             read.instance, read.bdms, read.instance.tags), found)
         return found
 
