@@ -132,8 +132,8 @@ def keep_also(
 ) -> None:
     """Store more with what is retained of a server.
 
-    :param entries: ``mark``, of a build request that ends, ``written``, or
-        ``waiting``.
+    :param entries: as :mod:`retained_db` names them, or
+        :mod:`wait.operator_decisions`.
     :raises Unreadable: if what is retained cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):
@@ -143,35 +143,6 @@ def keep_also(
             db_spec.update({'spec': _with_section(
                 db_spec['spec'], dict(stored, **entries))})
             db_spec.save(context.session)
-
-
-@api_db_api.context_manager.reader
-def retained_record(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> dict[str, ty.Any] | None:
-    """Return the record of the attempt that is retained of a server.
-
-    :returns: an empty one if there is none, None if nothing is retained.
-    :raises Unreadable: if it cannot be read.
-    """
-    stored = _stored(context, instance_uuid)
-    return None if stored is None else retained_form.record_of(stored)
-
-
-@api_db_api.context_manager.reader
-def is_retained(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> bool:
-    """Tell whether something is retained of a server, readable or not."""
-    return _stored(context, instance_uuid) is not None
-
-
-def _stored(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> ty.Any:
-    blob = context.session.query(api_models.RequestSpec.spec).filter_by(
-        instance_uuid=instance_uuid).scalar()
-    return None if blob is None else section(blob)
 
 
 @db_errors.retried

@@ -16,6 +16,14 @@ from cell0_rebuild import stored
 # See stored.py for what a new one means.
 VERSION = '1.0'
 
+# The entries that are stored later than the rest: the record of the attempt
+# that was handed over last (move/attempt_record.py), and an image.
+RECORD = 'mark'
+WRITTEN = 'written'
+
+# The entries that a request to the scheduler is made of.
+_ASKED = ('requested_networks', 'requested_destination')
+
 
 @dataclasses.dataclass(frozen=True)
 class Retained:
@@ -44,7 +52,7 @@ class Retained:
             'requested_networks': _stored(self.requested_networks),
             'requested_destination': _stored(self.requested_destination),
             'injected_files': [list(file) for file in self.injected_files],
-            'written': self.written}
+            WRITTEN: self.written}
 
     @classmethod
     def from_primitive(cls, primitive: ty.Any) -> Retained:
@@ -60,16 +68,25 @@ class Retained:
             _loaded(values, 'requested_destination', objects.Destination,
                     None),
             _files(values),
-            stored.entry(values, 'written', stored.TEXT_OR_NONE, None))
+            stored.entry(values, WRITTEN, stored.TEXT_OR_NONE, None))
 
 
 def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
-    """Return the retained record of the attempt, or an empty one.
+    """Return the primitive of the retained record, or an empty one.
 
     :raises Unreadable: if this package cannot read it.
     """
     values = stored.entries(primitive, VERSION)
-    return dict(stored.entry(values, 'mark', (dict,), {}))
+    return dict(stored.entry(values, RECORD, (dict,), {}))
+
+
+def asked_of(primitive: ty.Any) -> ty.Any:
+    """Return what was asked of the scheduler, as it is stored.
+
+    It is only compared. What is damaged is like nothing but its equal.
+    """
+    return {name: primitive.get(name) for name in _ASKED} if isinstance(
+        primitive, dict) else primitive
 
 
 def _stored(value: ty.Any) -> ty.Any:

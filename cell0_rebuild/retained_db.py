@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which servers something is retained of, in the API database."""
+"""What is retained of servers, and of which, in the API database."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from nova.db.api import models
 
 from cell0_rebuild import db_text
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -52,3 +53,55 @@ def among(
     rows = context.session.query(model.instance_uuid).filter(
         model.instance_uuid.in_(instance_uuids), is_in(model.spec))
     return {uuid for uuid, in rows}
+
+
+@api_db_api.context_manager.reader
+def is_retained(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
+    """Tell whether something is retained of a server, readable or not."""
+    return _section(context, instance_uuid) is not None
+
+
+@api_db_api.context_manager.reader
+def record(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> dict[str, ty.Any] | None:
+    """Return the primitive of the record that is retained of a server.
+
+    :returns: an empty one if there is none, None if nothing is retained.
+    :raises Unreadable: if it cannot be read.
+    """
+    section = _section(context, instance_uuid)
+    return None if section is None else retained.record_of(section)
+
+
+def keep_record(
+    context: nova_context.RequestContext, instance_uuid: str,
+    primitive: dict[str, ty.Any],
+) -> None:
+    """Store the record of an attempt that is handed over.
+
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    our_objects.keep_also(
+        context, instance_uuid, **{retained.RECORD: primitive})
+
+
+def keep_written(
+    context: nova_context.RequestContext, instance_uuid: str, image_id: str
+) -> None:
+    """Store which image Cinder was told to write to the root volume.
+
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    our_objects.keep_also(
+        context, instance_uuid, **{retained.WRITTEN: image_id})
+
+
+def _section(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> ty.Any:
+    blob = context.session.query(models.RequestSpec.spec).filter_by(
+        instance_uuid=instance_uuid).scalar()
+    return None if blob is None else our_objects.section(blob)

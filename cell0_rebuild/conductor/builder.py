@@ -62,7 +62,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     _cell: objects.CellMapping | None = None
     _selection: objects.Selection | None = None
     _accelerators: ty.Any = ()
-    _over = False
+    # Not in a real cell: it was buried, or its build request had gone. There
+    # is nothing left to bury or to finish.
+    _has_ended = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +80,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :param volume: its root volume, if an image is being written to it.
         """
-        builder = self._of(attempt)
+        builder = self._copy_for(attempt)
         with hooks.of_rebuild(
                 attempt.uuid, attempts.bring_history), builder._slot.taken():
             builder._build(
@@ -96,14 +98,19 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         The failure is recorded only if the request was answered before.
         """
-        builder = self._of(attempt)
+        builder = self._copy_for(attempt)
         if attempts.is_answered(context, attempt):
             with hooks.of_rebuild(attempt.uuid, attempts.bring_history):
                 builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context)
 
-    def _of(self, attempt: attempts.Attempt) -> Builder:
+    def _copy_for(self, attempt: attempts.Attempt) -> Builder:
+        """Return a manager for one attempt alone.
+
+        Nova's steps do not pass on what an attempt needs. A copy has it, and
+        shares the clients that Nova makes when a service starts.
+        """
         builder = copy.copy(self)
         builder._attempt = attempt
         builder._phases = phase_times.Phases()
@@ -143,9 +150,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         except Exception as error:
             db_errors.without_values(error)
             LOG.exception('The rebuild failed.', instance_uuid=attempt.uuid)
-            if not self._over:
+            if not self._has_ended:
                 self._bury_again(context, error, request_spec)
-        is_finished = attempt.handed_over and not self._over and (
+        is_finished = attempt.handed_over and not self._has_ended and (
             attempts.finish(context, attempt, self._cell))
         if not is_finished:
             deletion.erase(context, attempt.uuid)
@@ -239,7 +246,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, self._attempt, cell, instance, instance_bdms):
             self._phases.end('hand-over')
             return True
-        self._over = True
+        self._has_ended = True
         if not attempts.is_deleted(context, self._attempt, cell):
             attempts.remove_row(context, self._attempt, cell, instance.id)
             self._release(context)
@@ -311,7 +318,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             LOG.warning('%s', error, instance_uuid=self._attempt.uuid)
             return
         self._phases.end('burial')
-        self._over = True
+        self._has_ended = True
         claims.release_accelerators(
             context, self._attempt, self._accelerators, buried)
         if not buried and not standing.is_abandoned(

@@ -282,18 +282,30 @@ def end(
 ) -> objects.BuildRequest | None:
     """Delete the build request of an attempt.
 
-    :param last: the record, which stays with what is kept of the server.
+    :param last: the record, which stays with what is retained.
     :returns: the build request as it was at last; None if it was gone.
-    :raises Unreadable: if what is kept of the server cannot be read.
+    :raises Unreadable: if what is retained cannot be read.
     """
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
         return None
-    our_objects.keep_also(
-        context, instance_uuid, mark=last.to_primitive())
+    retained_db.keep_record(context, instance_uuid, last.to_primitive())
     last_seen = _build_request(context, locked.row)
     context.session.delete(locked.row)
     return last_seen
+
+
+def retained_record(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> attempt_record.RetainedRecord | None:
+    """Return the record that :func:`end` stored last.
+
+    :returns: None if nothing is retained of the server.
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    primitive = retained_db.record(context, instance_uuid)
+    return None if primitive is None else (
+        attempt_record.RetainedRecord(primitive))
 
 
 @db_errors.retried

@@ -51,9 +51,9 @@ class Attempt:
         record; None if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
-    :param last_state: what was watched when the build request went; None if
+    :param last_watched: what was watched when the build request went; None if
         that is not known.
-    :param in_cell: the row in the real cell has this state, too.
+    :param in_cell: the row in the real cell has the same.
     :param row_id: the row that Nova has created in the real cell.
     :param recorded: its failure is in the history of the row in cell0.
     :param notified: the notifications of its failure were sent.
@@ -65,7 +65,7 @@ class Attempt:
     build_request: objects.BuildRequest = None
     instance: objects.Instance = None
     bdms: objects.BlockDeviceMappingList = None
-    last_state: dict[str, ty.Any] | None = None
+    last_watched: dict[str, ty.Any] | None = None
     in_cell: bool = False
     row_id: int | None = None
     recorded: bool = False
@@ -98,7 +98,7 @@ class Attempt:
         """
         return cls(
             uuid, record, stage, instance=there.instance, bdms=there.bdms,
-            last_state=late_changes.state(there.instance), row_id=row_id)
+            last_watched=late_changes.watched(there.instance), row_id=row_id)
 
     @classmethod
     def on_host(
@@ -276,11 +276,11 @@ def hand_over(
     :returns: False if the owner deleted the server first.
     :raises LostRace: if a request that had read the server in cell0 before
         works on it there.
-    :raises Unreadable: if what is kept of the server cannot be read.
+    :raises Unreadable: if what is retained of the server cannot be read.
     """
     destination = cells.targeted(context, cell)
     bring_history(destination, attempt.uuid)
-    now = cell0_db.state(cells.in_cell0(context), attempt.uuid)
+    now = cell0_db.watched(cells.in_cell0(context), attempt.uuid)
     attempt.row_id = instance.id
     try:
         last = api_db.end(
@@ -292,12 +292,12 @@ def hand_over(
     if last is None or now is None:
         return False
     attempt.reach(stages.Stage.HANDED_OVER)
-    attempt.last_state = late_changes.state(last.instance)
+    attempt.last_watched = late_changes.watched(last.instance)
     late = {
         **late_changes.changes(attempt.record.baseline, now),
         **late_changes.changes(
-            late_changes.state(attempt.instance),
-            attempt.last_state)}
+            late_changes.watched(attempt.instance),
+            attempt.last_watched)}
     attempt.record.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
         late_changes.apply(destination, instance, bdms, late)
@@ -349,10 +349,9 @@ def _is_last(
 ) -> bool:
     """Tell whether no later attempt was handed over."""
     # One may get a row with the same ID; see attempt_record.py.
-    retained = our_objects.retained_record(context, attempt.uuid)
-    return retained is not None and (
-        not attempt.handed_over
-        or retained.get('generation', '') == attempt.generation)
+    last = api_db.retained_record(context, attempt.uuid)
+    return last is not None and (
+        not attempt.handed_over or last.is_of(attempt.generation))
 
 
 def finish(

@@ -38,9 +38,9 @@ class AttemptRecord:
 
     :param generation: tells this attempt from every other.
     :param changed: the instance fields that the rebuild request changed.
-    :param baseline: the state in cell0 when the server was read; see
+    :param baseline: what was watched in cell0 when the server was read; see
         :mod:`late_changes`.
-    :param asked: the state that the rebuild request wants.
+    :param asked: what the rebuild request wants it to be.
     :param mapped_at: when the instance mapping was written last, before.
     :param taken_by: the host of the conductor that works on it, and an ID
         of its message.
@@ -124,7 +124,7 @@ class AttemptRecord:
 
     def put_in(self, primitive: dict[str, ty.Any]) -> None:
         """Put the record into the stored instance of a build request."""
-        metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
+        _metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
 
 
 # What each entry may be, and what it is if it is missing.
@@ -169,13 +169,26 @@ def of_generation(
     :param primitive: the stored instance of a build request.
     """
     try:
-        found = _parsed(metadata(primitive).get(KEY))
+        found = _parsed(_metadata(primitive).get(KEY))
     except exceptions.Unreadable:
         return None
     return found if found and found.generation == generation else None
 
 
-def metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
+def copy(source: dict[str, ty.Any], target: dict[str, ty.Any]) -> bool:
+    """Put the record of one stored instance on another, as it is stored.
+
+    This package may be unable to read it.
+
+    :returns: False if the source has none; the target is left then.
+    """
+    text = _metadata(source).get(KEY)
+    if text is not None:
+        _metadata(target)[KEY] = text
+    return text is not None
+
+
+def _metadata(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
     """Return the system metadata of a stored instance, which it is part of.
 
     :param primitive: the stored instance of a build request.
@@ -212,6 +225,31 @@ def read(values: ty.Any) -> AttemptRecord:
     known['version'] = stored.newest(known['version'], VERSION)
     return AttemptRecord(**known, others={
         name: value for name, value in values.items() if name not in known})
+
+
+@dataclasses.dataclass(frozen=True)
+class RetainedRecord:
+    """The record of the attempt that was handed over last, not read yet.
+
+    It is with what is retained of the server.
+
+    :param primitive: what is stored; empty if an older version of the package
+        has retained no record.
+    """
+
+    primitive: dict[str, ty.Any]
+
+    def is_of(self, generation: str) -> bool:
+        """Tell whether it is that of an attempt, which may be unreadable."""
+        return bool(self.primitive.get('generation', '') == generation)
+
+    def read(self) -> AttemptRecord:
+        """Return the record.
+
+        :raises Unreadable: if this package cannot read it.
+        """
+        return read(
+            self.primitive) if self.primitive else AttemptRecord.unknown()
 
 
 def _check_time(text: str | None) -> None:

@@ -134,48 +134,48 @@ def _remove(context: nova_context.RequestContext, instance_uuid: str) -> None:
                 host=main_db_api.equal_any(None)))
 
 
-def state(
+def watched(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
-    """Return the state of the row; None if the owner deleted the server.
+    """Return what is watched of the row; None if the owner deleted it.
 
     :raises LostRace: if somebody works on it in cell0.
     """
-    found: _Watched | None = _read(context, instance_uuid)
+    found: _Row | None = _read(context, instance_uuid)
     if found is None or found.deleted:
         return None
     if found.task_state is not None:
         raise exceptions.LostRace(
             f'the server is {found.task_state} in cell0')
-    return found.state
+    return found.watched
 
 
-class _Watched(ty.NamedTuple):
-    """What is watched of a row.
+class _Row(ty.NamedTuple):
+    """What is read of a row.
 
     :param deleted: its owner deleted it.
     :param being_deleted: its owner is about to.
-    :param state: as :mod:`late_changes` has it.
+    :param watched: as :mod:`late_changes` has it.
     """
 
     deleted: bool
     being_deleted: bool
     task_state: str | None
-    state: dict[str, ty.Any]
+    watched: dict[str, ty.Any]
 
 
 @main_db_api.pick_context_manager_reader
 def _read(
     context: nova_context.RequestContext, instance_uuid: str
-) -> _Watched | None:
-    return _watched(context, instance_uuid)
+) -> _Row | None:
+    return _read_row(context, instance_uuid)
 
 
-def _watched(
+def _read_row(
     context: nova_context.RequestContext, instance_uuid: str,
     is_locked: bool = False,
-) -> _Watched | None:
-    """Return what is watched of a row; None if it is not there.
+) -> _Row | None:
+    """Return what is needed of a row; None if it is not there.
 
     Nova would read the objects with all else that they have.
 
@@ -194,15 +194,15 @@ def _watched(
     if not rows:
         return None
     row = rows[0]
-    return _Watched(
+    return _Row(
         bool(row.deleted),
         # Nova deletes the row with the vm_state "deleted" and no task_state.
         row.task_state == task_states.DELETING
         or row.vm_state == vm_states.DELETED,
-        row.task_state, _state(context, instance_uuid, rows))
+        row.task_state, _watched(context, instance_uuid, rows))
 
 
-def _state(
+def _watched(
     context: nova_context.RequestContext, instance_uuid: str,
     rows: list[ty.Any],
 ) -> dict[str, ty.Any]:
@@ -216,7 +216,7 @@ def _state(
         tag, tag.resource_id == models.Instance.uuid,
     ).filter(models.Instance.uuid == instance_uuid).all()
     # Others compare what is in objects: they give it the same form.
-    return late_changes.state(
+    return late_changes.watched(
         objects.Instance(
             system_metadata={
                 'locked_reason': others[0].value if others else None},
@@ -253,16 +253,16 @@ def close(
     row and fails.
 
     :param context: targeted at cell0.
-    :param baseline: the state when the server was read.
+    :param baseline: what was watched when the server was read.
     :param carry_over: is called with the late changes; the row stays if it
         returns False.
     :returns: True if the server was deleted here, or is being deleted; then
         the row stays as it is.
     """
-    found = _watched(context, instance_uuid, is_locked=True)
+    found = _read_row(context, instance_uuid, is_locked=True)
     if found is None or found.deleted:
         return found is not None
-    if carry_over(late_changes.changes(baseline, found.state)) and (
+    if carry_over(late_changes.changes(baseline, found.watched)) and (
             not found.being_deleted):
         _remove(context, instance_uuid)
     return found.being_deleted

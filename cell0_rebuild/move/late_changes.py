@@ -4,7 +4,7 @@
 
 A request may read the server in cell0, or the build request, just before a
 step of a move, and write to it just after. An accepted change must not be
-lost. So the state of the rows is compared with their former state, and the
+lost. So what is watched of the rows is compared with what it was, and the
 difference is applied where the server is now.
 """
 
@@ -33,15 +33,15 @@ FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
 _AS_TEXT = ('access_ip_v4', 'access_ip_v6')
 
 
-def state(
+def watched(
     instance: objects.Instance,
     bdms: objects.BlockDeviceMappingList | None = None,
     tags: objects.TagList | None = None,
 ) -> dict[str, ty.Any]:
-    """Return the state that is compared, in types that JSON has.
+    """Return what an owner can change of a server, in types that JSON has.
 
-    :param bdms: without them, their flags are not part of the state.
-    :param tags: without them, the tags are not part of the state.
+    :param bdms: without them, their flags are left out.
+    :param tags: without them, the tags are left out.
     """
     found = {field: getattr(instance, field) for field in FIELDS}
     found.update((field, str(found[field])) for field in _AS_TEXT
@@ -58,7 +58,7 @@ def state(
 def changes(
     before: dict[str, ty.Any], after: dict[str, ty.Any]
 ) -> dict[str, ty.Any]:
-    """Return the new values of what is in both states and differs."""
+    """Return the new values of what is watched in both and differs."""
     return {name: value for name, value in after.items()
             if name in before and before[name] != value}
 
@@ -159,7 +159,7 @@ def keep_changes(
     :param cctxt: targeted at cell0.
     :param last: the instance as the attempt had it at last.
     :param bdms: the same of its block device mappings.
-    :param seen: the state that these changes led to.
+    :param seen: what was watched after these changes.
     """
     instance = objects.Instance.get_by_uuid(
         cctxt, last.uuid, expected_attrs=buried_copy.LOADED)
@@ -177,10 +177,10 @@ def keep_late(
     """Write to the row in cell0 the changes accepted since then.
 
     :param cctxt: targeted at cell0.
-    :param seen: the state that :func:`keep_changes` has written.
+    :param seen: what :func:`keep_changes` has written.
     :param last: the instance of the build request, which is deleted.
     """
-    changed = changes(seen, state(last))
+    changed = changes(seen, watched(last))
     if not changed:
         return
     with contextlib.suppress(exception.InstanceNotFound):

@@ -56,9 +56,9 @@ def ask(
     uuid, cell = buried.instance.uuid, cells.cell0(context)
     record = attempt_record.AttemptRecord.new(
         instance,
-        baseline=late_changes.state(
+        baseline=late_changes.watched(
             buried.instance, buried.bdms, buried.instance.tags),
-        asked=late_changes.state(instance), mapped_at=mapped_at,
+        asked=late_changes.watched(instance), mapped_at=mapped_at,
         writes=writes)
     record.put_on(instance)
     instance.obj_reset_changes(recursive=True)

@@ -64,8 +64,5 @@ def _save(
 def _with_record_of(now: str, saved: str) -> str:
     """Return what is saved, with the record that is stored by now."""
     stored, instance = jsonutils.loads(now), jsonutils.loads(saved)
-    record = attempt_record.metadata(stored).get(attempt_record.KEY)
-    if record is None:
-        return saved
-    attempt_record.metadata(instance)[attempt_record.KEY] = record
-    return str(jsonutils.dumps(instance))
+    is_copied = attempt_record.copy(stored, instance)
+    return str(jsonutils.dumps(instance)) if is_copied else saved

@@ -27,7 +27,7 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
-from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -150,10 +150,10 @@ def _keep_changes(
     if attempt.stage.is_mapped_back:
         # The row in cell0 has them, and whatever was changed after that.
         return {}
-    if attempt.in_cell or (attempt.handed_over and not attempt.last_state):
+    if attempt.in_cell or (attempt.handed_over and not attempt.last_watched):
         # Its owner may have updated it in its cell.
         with contextlib.suppress(exception.InstanceNotFound):
-            attempt.last_state = late_changes.state(
+            attempt.last_watched = late_changes.watched(
                 objects.Instance.get_by_uuid(
                     cells.targeted(context, cell), attempt.uuid,
                     expected_attrs=['system_metadata']))
@@ -162,7 +162,7 @@ def _keep_changes(
             context, attempt.uuid).instance
     except exception.BuildRequestNotFound:
         last = attempt.instance
-    seen = attempt.last_state or late_changes.state(last)
+    seen = attempt.last_watched or late_changes.watched(last)
     late_changes.keep_changes(
         cctxt, attempt.record, last, attempt.bdms, seen)
     return seen
@@ -196,8 +196,8 @@ def _keep_written(
 ) -> None:
     if attempt.record.writes and attempt.record.taken_by:
         with contextlib.suppress(exceptions.Unreadable):
-            our_objects.keep_also(
-                context, attempt.uuid, written=attempt.record.writes)
+            retained_db.keep_written(
+                context, attempt.uuid, attempt.record.writes)
 
 
 def _record_failure(

@@ -116,9 +116,9 @@ def _decide(
         raise Unknown(
             f'Server {instance_uuid} was buried by a nova-conductor without '
             f'cell0-rebuild. It cannot be rebuilt, and does not wait.')
-    our_objects.keep_also(context, instance_uuid, **{
-        operator_decisions.ENTRY: {
-            **operator_decisions.entries(section), **changes}})
+    our_objects.keep_also(
+        context, instance_uuid,
+        **operator_decisions.changed(section, changes))
 
 
 def _check_rests(

@@ -42,7 +42,7 @@ def read(section: ty.Any) -> Decision:
     """
     if section is None:
         return Decision()
-    values = entries(section)
+    values = _entries(section)
     return Decision(
         stored.entry(values, 'priority', (int,), 0),
         stored.entry(values, 'held', (bool,), False),
@@ -50,7 +50,21 @@ def read(section: ty.Any) -> Decision:
         stored.entry(values, 'ended', (bool,), False))
 
 
-def entries(section: ty.Any) -> dict[str, ty.Any]:
+def changed(
+    section: ty.Any, changes: dict[str, ty.Any]
+) -> dict[str, dict[str, ty.Any]]:
+    """Return the entry of the section with some fields changed.
+
+    The others are left as they are stored, also if they are unknown or
+    damaged.
+
+    :param changes: the fields of :class:`Decision` that change.
+    :raises Unreadable: if this package cannot read the section or the entry.
+    """
+    return {ENTRY: {**_entries(section), **changes}}
+
+
+def _entries(section: ty.Any) -> dict[str, ty.Any]:
     """Return the entries of what has been decided, also unknown ones.
 
     :raises Unreadable: if this package cannot read it.

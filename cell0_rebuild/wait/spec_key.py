@@ -21,6 +21,7 @@ from oslo_serialization import jsonutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -33,9 +34,6 @@ _IDENTITY = {'instance_uuid', 'request_id', 'created_at', 'updated_at',
 
 # What changes when a spec is saved again. The destination is also retained.
 _OF_A_SAVE = ('id', 'requested_destination')
-
-# The retained entries that a request is made of.
-_RETAINED = ('requested_networks', 'requested_destination')
 
 
 def find(
@@ -93,13 +91,11 @@ def _value(
 
 def _text(blob: str, flavor: str | None, pci_requests: str | None) -> str:
     spec = jsonutils.loads(blob)
-    retained = spec.pop(our_objects.SECTION, None)
-    if isinstance(retained, dict):
-        retained = {name: retained.get(name) for name in _RETAINED}
+    asked = retained.asked_of(spec.pop(our_objects.SECTION, None))
     for name in _OF_A_SAVE:
         spec['nova_object.data'].pop(name, None)
     return str(jsonutils.dumps(
-        [_plain(spec), _plain(retained), flavor,
+        [_plain(spec), _plain(asked), flavor,
          _plain(jsonutils.loads(pci_requests or 'null'))], sort_keys=True))
 
 

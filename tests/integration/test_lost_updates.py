@@ -19,7 +19,6 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
-from cell0_rebuild import objects as ours
 from tests.integration import meetings
 from tests.integration import specs_base
 from tests.unit import request_specs_base
@@ -70,7 +69,7 @@ class LostUpdatesTest(specs_base.SpecTestCase):
         """Check that the mark is with what is kept."""
         self.assertEqual(
             ['display_name'],
-            ours.retained_record(self.context, self.uuid).get('changed'))
+            api_db.retained_record(self.context, self.uuid).read().changed)
 
     def test_a_put_that_writes_after_the_hand_over_leaves_its_mark(self):
         self.keep_files()
@@ -140,7 +139,7 @@ class GraveTestCase(request_specs_base.TestCase):
     def close(self):
         """End it; note what was changed since it began."""
         context = nova_context.get_admin_context()
-        baseline = cell0_db.state(context, self.instance.uuid)
+        baseline = cell0_db.watched(context, self.instance.uuid)
 
         def carry_over(late):
             self.late.append(late)

@@ -58,6 +58,22 @@ class OnInstanceTest(testtools.TestCase):
             self.instance.system_metadata,
             objects.Instance.obj_from_primitive(primitive).system_metadata)
 
+    def test_it_is_copied_as_it_is_stored(self):
+        source = {'nova_object.data': {
+            'system_metadata': {attempt_record.KEY: 'unreadable'}}}
+        target = self.instance.obj_to_primitive()
+        self.assertTrue(attempt_record.copy(source, target))
+        self.assertEqual(
+            {'other': 'kept', attempt_record.KEY: 'unreadable'},
+            target['nova_object.data']['system_metadata'])
+
+    def test_where_there_is_none_nothing_is_copied(self):
+        self.record.put_on(self.instance)
+        target = self.instance.obj_to_primitive()
+        self.assertFalse(attempt_record.copy(
+            objects.Instance().obj_to_primitive(), target))
+        self.assertEqual(self.instance.obj_to_primitive(), target)
+
     def test_text_that_is_no_json_is_unreadable(self):
         self.instance.system_metadata = {attempt_record.KEY: '{'}
         self.assertRaises(
@@ -141,3 +157,35 @@ class ReadTest(testtools.TestCase):
         except exceptions.Unreadable:
             return
         self.assertEqual(found, attempt_record.read(found.to_primitive()))
+
+
+@ddt.ddt
+class RetainedTest(testtools.TestCase):
+
+    def test_it_is_read_as_what_is_stored(self):
+        self.assertEqual(
+            attempt_record.read(stored_forms.marked()),
+            attempt_record.RetainedRecord(stored_forms.marked()).read())
+
+    def test_without_one_nothing_is_known_of_the_attempt(self):
+        self.assertEqual(
+            attempt_record.AttemptRecord.unknown(),
+            attempt_record.RetainedRecord({}).read())
+
+    def test_one_that_is_unreadable_is_not_read(self):
+        self.assertRaises(
+            exceptions.Unreadable,
+            attempt_record.RetainedRecord({'version': '2.0'}).read)
+
+    @ddt.data({}, {'version': '2.0'}, {'changed': 'damaged'})
+    def test_only_the_generation_tells_whose_it_is(self, others):
+        found = attempt_record.RetainedRecord(
+            stored_forms.marked(**others))
+        self.assertTrue(found.is_of('a generation'))
+        self.assertFalse(found.is_of('another'))
+
+    def test_without_one_it_is_of_an_attempt_that_is_unknown(self):
+        found = attempt_record.RetainedRecord({})
+        self.assertTrue(found.is_of(
+            attempt_record.AttemptRecord.unknown().generation))
+        self.assertFalse(found.is_of('a generation'))

@@ -10,7 +10,7 @@ from oslo_serialization import jsonutils
 from cell0_rebuild.move import late_changes
 
 
-class StateTest(unittest.TestCase):
+class WatchedTest(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -23,32 +23,32 @@ class StateTest(unittest.TestCase):
     def test_it_is_the_same_when_json_has_carried_it(self):
         self.instance.access_ip_v4 = '192.0.2.7'
         self.instance.access_ip_v6 = '2001:db8::7'
-        state = late_changes.state(self.instance)
-        self.assertEqual(state, jsonutils.loads(jsonutils.dumps(state)))
-        self.assertEqual('192.0.2.7', state['access_ip_v4'])
+        found = late_changes.watched(self.instance)
+        self.assertEqual(found, jsonutils.loads(jsonutils.dumps(found)))
+        self.assertEqual('192.0.2.7', found['access_ip_v4'])
 
     def test_changes_that_are_set_make_another_instance_alike(self):
         other = self.instance.obj_clone()
         self.instance.access_ip_v6 = '2001:db8::7'
         self.instance.auto_disk_config = True
-        before, after = late_changes.state(
-            other), late_changes.state(self.instance)
+        before, after = late_changes.watched(
+            other), late_changes.watched(self.instance)
         late_changes.update(other, late_changes.changes(before, after))
-        self.assertEqual(after, late_changes.state(other))
+        self.assertEqual(after, late_changes.watched(other))
 
     def test_what_an_older_version_did_not_watch_has_not_changed(self):
-        before = late_changes.state(self.instance)
+        before = late_changes.watched(self.instance)
         del before['access_ip_v4']
         self.instance.access_ip_v4 = '192.0.2.7'
         self.instance.hostname = 'new'
         self.assertEqual({'hostname': 'new'}, late_changes.changes(
-            before, late_changes.state(self.instance)))
+            before, late_changes.watched(self.instance)))
 
     def test_what_a_newer_version_watches_more_is_left_alone(self):
-        before = dict(late_changes.state(self.instance), newer='value')
+        before = dict(late_changes.watched(self.instance), newer='value')
         self.assertEqual(
             {},
-            late_changes.changes(before, late_changes.state(self.instance)))
+            late_changes.changes(before, late_changes.watched(self.instance)))
         instance = types.SimpleNamespace()
         late_changes.update(instance, {'newer': 'value', 'hostname': 'new'})
         self.assertEqual({'hostname': 'new'}, vars(instance))

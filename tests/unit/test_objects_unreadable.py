@@ -6,6 +6,7 @@ from oslo_serialization import jsonutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import objects as ours
+from cell0_rebuild import retained_db
 from tests import releases
 from tests.unit import request_specs_base
 from tests.unit import stored_forms
@@ -62,14 +63,14 @@ class UnreadableTest(StoredTestCase):
 
     @ddt.data(*UNREADABLE)
     def test_it_is_known_to_be_there(self, kind):
-        self.assertTrue(ours.is_retained(
+        self.assertTrue(retained_db.is_retained(
             self.context, self.store(UNREADABLE[kind])))
 
     @ddt.data(*UNREADABLE)
     def test_it_is_forgotten_with_the_rest(self, kind):
         uuid = self.store(UNREADABLE[kind])
         ours.forget(self.context, uuid)
-        self.assertFalse(ours.is_retained(self.context, uuid))
+        self.assertFalse(retained_db.is_retained(self.context, uuid))
 
     @ddt.data('of a newer version', 'no entries', 'empty')
     def test_nothing_is_added_to_it(self, kind):
@@ -82,7 +83,7 @@ class UnreadableTest(StoredTestCase):
     @ddt.data('of a newer version', 'no entries', 'empty')
     def test_its_mark_is_not_read(self, kind):
         self.assertRaises(
-            exceptions.Unreadable, ours.retained_record, self.context,
+            exceptions.Unreadable, retained_db.record, self.context,
             self.store(UNREADABLE[kind]))
 
     def test_a_spec_that_can_be_read_again_says_so(self):
@@ -102,7 +103,7 @@ class VersionsTest(StoredTestCase):
         self.assertEqual(
             'a tag', self.load(uuid).retained.requested_networks[0].tag)
         self.assertEqual(
-            stored_forms.marked(), ours.retained_record(self.context, uuid))
+            stored_forms.marked(), retained_db.record(self.context, uuid))
 
     def test_what_is_added_leaves_the_version_and_what_is_unknown(self):
         newer = stored_forms.retained(version='1.7', newer='unknown')

@@ -137,3 +137,11 @@ class KeptTest(testtools.TestCase):
     def test_no_mark_that_is_stored_fails_otherwise(self, primitive):
         with contextlib.suppress(exceptions.Unreadable):
             self.assertIsInstance(retained.record_of(primitive), dict)
+
+    def test_what_was_asked_of_the_scheduler_is_not_read(self):
+        self.assertEqual(
+            {'requested_networks': 'damaged', 'requested_destination': None},
+            retained.asked_of({
+                'requested_networks': 'damaged', 'written': 'an image'}))
+        for damaged in (None, 'a text', ['a list']):
+            self.assertEqual(damaged, retained.asked_of(damaged))

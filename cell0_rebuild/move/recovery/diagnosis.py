@@ -50,7 +50,6 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import standing
-from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
@@ -215,7 +214,7 @@ class Finder:
                 cell0_row and row.touched < self._before) else None
         traces = [Trace(cell, row)]
         if cell0_row is None or row.is_on_host:
-            if cell0_row is None and not our_objects.is_retained(
+            if cell0_row is None and not retained_db.is_retained(
                     self._context, uuid):
                 return None
             return Stuck(uuid, State.BUILT, traces, cell)

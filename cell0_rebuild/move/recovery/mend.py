@@ -43,7 +43,6 @@ from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild.move import standing
-from cell0_rebuild import objects as our_objects
 
 LOG = logging.getLogger(__name__)
 
@@ -275,10 +274,9 @@ def _stage(found: diagnosis.Stuck) -> stages.Stage:
 def _retained_record(
     context: nova_context.RequestContext, uuid: str
 ) -> attempt_record.AttemptRecord:
-    retained = our_objects.retained_record(context, uuid)
-    # An older version of the package has retained none.
-    return attempt_record.read(
-        retained) if retained else attempt_record.AttemptRecord.unknown()
+    last = api_db.retained_record(context, uuid)
+    return attempt_record.AttemptRecord.unknown() if last is None else (
+        last.read())
 
 
 def _finish_taken(

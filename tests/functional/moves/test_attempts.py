@@ -9,14 +9,12 @@ from nova import objects
 from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import buried_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import stage
 from cell0_rebuild.move import standing
-from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import newer
 from tests.functional import races_base
@@ -38,8 +36,8 @@ class AttemptTest(recover_base.RecoverTestCase):
         """Have a conductor die after the hand-over; return its attempt."""
         self.rebuild_until(recovering.CAST, before=recovering.crash)
         return attempts.Attempt(
-            self.uuid, attempt_record.read(
-                our_objects.retained_record(self.context, self.uuid)),
+            self.uuid,
+            api_db.retained_record(self.context, self.uuid).read(),
             stage.Stage.HANDED_OVER,
             row_id=cell_db.find(self.context, self.uuid, self.cell).id)
 
@@ -114,8 +112,8 @@ class WatchedTest(recover_base.RecoverTestCase):
     def assert_same(self):
         """Check the state against that of the objects, and return it."""
         read = buried_copy.read(self.cell0, self.uuid)
-        found = cell0_db.state(self.cell0, self.uuid)
-        self.assertEqual(late_changes.state(
+        found = cell0_db.watched(self.cell0, self.uuid)
+        self.assertEqual(late_changes.watched(
             read.instance, read.bdms, read.instance.tags), found)
         return found
 

@@ -39,3 +39,16 @@ class DecisionTest(testtools.TestCase):
             for value in (None, 'yes', [1]):
                 self.assertRaises(
                     exceptions.Unreadable, read, **{name: value})
+
+    def test_what_is_not_changed_is_left_as_it_is_stored(self):
+        section = {'version': '1.7', 'requested_networks': None,
+                   'waiting': {'priority': 'damaged', 'colour': 1}}
+        self.assertEqual(
+            {'waiting': {'priority': 'damaged', 'colour': 1, 'held': True}},
+            operator_decisions.changed(section, {'held': True}))
+
+    def test_nothing_is_changed_in_what_cannot_be_read(self):
+        for section in ({'version': '2.0'}, {'waiting': []}):
+            self.assertRaises(
+                exceptions.Unreadable, operator_decisions.changed, section,
+                {'held': True})
