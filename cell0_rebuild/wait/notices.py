@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections.abc
 import itertools
+import time
 import typing as ty
 
 from nova.db.main import api as main_db_api
@@ -37,14 +38,26 @@ _PAGE = 500
 # of servers another reason at once, and the next sweep must not wait for them.
 _MOST = 100
 
+# After so many seconds it is read again what was told: another service, which
+# has ended since, may have told something else.
+_LIFE = 300.0
+
 
 class Notices:
     """Publishes reasons, and remembers the codes that were published."""
 
-    def __init__(self, context: nova_context.RequestContext) -> None:
-        """:param context: an administrator's, targeted at cell0."""
-        self._context = context
+    def __init__(
+        self, context: nova_context.RequestContext,
+        clock: collections.abc.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Know nothing yet.
+
+        :param context: an administrator's, targeted at cell0.
+        :param clock: seconds that never go back.
+        """
+        self._context, self._clock = context, clock
         self._published: dict[str, str | None] = {}
+        self._good_until = clock() + _LIFE
         self._changed: dict[str, str] = {}
 
     def publish(
@@ -76,6 +89,9 @@ class Notices:
 
     def load(self, uuids: collections.abc.Collection[str]) -> None:
         """Read what was published of these servers; forget all others."""
+        if self._clock() >= self._good_until:
+            self._published.clear()
+            self._good_until = self._clock() + _LIFE
         self._published = {uuid: code for uuid, code in self._published.items()
                       if uuid in uuids}
         unknown = [uuid for uuid in uuids if uuid not in self._published]

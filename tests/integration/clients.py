@@ -6,6 +6,10 @@ import requests
 
 from tests import releases
 
+# Of a host whose compute service is disabled, and the version of Placement
+# that knows traits.
+_DISABLED, _TRAITS = 'COMPUTE_STATUS_DISABLED', 'placement 1.6'
+
 
 class Client:
     """Asks nova-api as an administrator of one project."""
@@ -61,10 +65,30 @@ class Client:
 
 def allocations(url, consumer):
     """Return what Placement has for a server: resources by provider."""
-    session = requests.Session()
-    session.trust_env = False
-    answer = session.get(f'{url}/allocations/{consumer}', timeout=60,
-                         headers={'X-Auth-Token': 'admin'})
+    answer = _ask_placement(url, 'GET', f'/allocations/{consumer}')
     answer.raise_for_status()
     return {provider: found['resources']
             for provider, found in answer.json()['allocations'].items()}
+
+
+def disable_providers(url):
+    """Have Placement know of all hosts that they are disabled.
+
+    :returns: whether it does; not if a host changes there meanwhile.
+    """
+    answers = []
+    for provider in _ask_placement(
+            url, 'GET', '/resource_providers').json()['resource_providers']:
+        path = f'/resource_providers/{provider["uuid"]}/traits'
+        has = _ask_placement(url, 'GET', path).json()
+        answers.append(_ask_placement(url, 'PUT', path, {
+            **has, 'traits': sorted({*has['traits'], _DISABLED})}))
+    return all(answer.ok for answer in answers)
+
+
+def _ask_placement(url, method, path, body=None):
+    session = requests.Session()
+    session.trust_env = False
+    return session.request(
+        method, f'{url}{path}', json=body, timeout=60, headers={
+            'X-Auth-Token': 'admin', 'OpenStack-API-Version': _TRAITS})

@@ -175,6 +175,17 @@ class Cloud(fixtures.Fixture):
         """Let no new server be scheduled to the computes that there are."""
         self._set_computes(status='disabled')
 
+    def close_hosts_for_good(self):
+        """Close the hosts in Placement, too, whatever Nova tells it.
+
+        Nova gives up to tell it where a host changes there meanwhile. It
+        leaves that to a periodic task, and none runs here.
+        """
+        self.close_hosts()
+        processes.poll(
+            lambda: clients.disable_providers(self._settings.placement),
+            'that Placement knows all hosts as disabled')
+
     def open_host(self):
         """Have a nova-compute that servers are scheduled to."""
         if not self._computes:

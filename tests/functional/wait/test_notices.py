@@ -17,10 +17,10 @@ CAPACITY = reasons.Reason(reasons.Code.CAPACITY)
 BLOCKED = reasons.Reason(reasons.Code.BLOCKED, 'It is locked.')
 
 
-def a_service():
+def a_service(**clock):
     """Return what a service that has just started tells with."""
     context = nova_context.get_admin_context()
-    return notices.Notices(cells.in_cell0(context))
+    return notices.Notices(cells.in_cell0(context), **clock)
 
 
 class NoticesTestCase(base.FunctionalTestCase):
@@ -89,6 +89,18 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.notices.publish({self.uuid: CAPACITY})
         self.assertEqual(0, a_service().publish({self.uuid: CAPACITY}))
         self.assertEqual(1, len(self.told()))
+
+    def test_what_a_service_told_that_has_ended_is_told_no_longer(self):
+        seconds = iter(range(0, 100_000, 100))
+        stays = a_service(clock=lambda: next(seconds))
+        stays.publish({self.uuid: CAPACITY})
+        ends = a_service()
+        for _ in range(2):
+            ends.publish({self.uuid: BLOCKED})
+        self.assertEqual(['blocked: It is locked.'], self.told())
+        for _ in range(5):
+            stays.publish({self.uuid: CAPACITY})
+        self.assertIn('capacity', self.told()[0])
 
     def test_two_services_write_one_action(self):
         self.useFixture(base.Interception(
