@@ -129,7 +129,11 @@ class Check:
         if cell != 'cell0' and self._tables_of(server, 'cell0'):
             self._wrong(server, f'it is in {cell} and has left '
                                 f'{self._tables_of(server, "cell0")}')
-        [spec] = self._of(server.id, 'api', 'request_specs')
+        specs = self._of(server.id, 'api', 'request_specs')
+        if len(specs) != 1:
+            self._wrong(server, f'it has {len(specs)} request specs')
+            return
+        [spec] = specs
         if (objects.SECTION in spec['spec']) != (cell == 'cell0'):
             self._wrong(server, f'it is in {cell}; what is kept for a '
                                 f'rebuild is not as it should be')
