@@ -35,10 +35,6 @@ _OTHERS_FIRST = reasons.Reason(
 # Most builds end in this time.
 _SLOW = datetime.timedelta(minutes=15)
 
-# So soon after a sweep began, the scheduler may not have claimed the room of
-# the servers that it sent.
-_CLAIM = datetime.timedelta(seconds=2)
-
 _State = rebuild_state.State
 
 
@@ -154,12 +150,12 @@ class Admission:
         self, shape: shape_cache.Shape, room: probes.Room,
         now: datetime.datetime,
     ) -> bool:
-        """Tell whether all room may be gone to servers that were just sent.
+        """Tell whether all room may be gone to servers of this sweep.
 
         Servers of a group may each need a host of its own.
         """
         sent = [one.shape for one in self.on_their_way.values()
-                if one.at + _CLAIM > now]
+                if one.at == now]
         if shape.group is not None:
             return len(sent) >= room.hosts
         return sum(map(shape.taken_by, sent)) >= room.servers

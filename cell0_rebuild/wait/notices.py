@@ -90,16 +90,20 @@ class Notices:
     def load(self, uuids: collections.abc.Collection[str]) -> None:
         """Read what was published of these servers; forget all others."""
         if self._clock() >= self._good_until:
-            self._published.clear()
-            self._good_until = self._clock() + _LIFE
-        self._published = {uuid: code for uuid, code in self._published.items()
-                      if uuid in uuids}
-        unknown = [uuid for uuid in uuids if uuid not in self._published]
-        self._published.update(dict.fromkeys(unknown))
+            published: dict[str, str | None] = {}
+            good_until = self._clock() + _LIFE
+        else:
+            published = {uuid: code for uuid, code in self._published.items()
+                         if uuid in uuids}
+            good_until = self._good_until
+        unknown = [uuid for uuid in uuids if uuid not in published]
+        published.update(dict.fromkeys(unknown))
         for first in range(0, len(unknown), _PAGE):
-            self._published.update({
+            published.update({
                 uuid: reasons.parsed(message)[0] for uuid, message in messages(
                     self._context, unknown[first:first + _PAGE]).items()})
+        # Not before all of it is read: that may fail.
+        self._published, self._good_until = published, good_until
 
     def _write(self, uuid: str, reason: reasons.Reason) -> bool:
         message = reason.message()

@@ -56,8 +56,11 @@ def room(context: nova_context.RequestContext, query: str) -> Room:
             f'it answers {answer.status_code}: {_detail(answer)}')
     try:
         candidates = answer.json()
-        return Room(_hosts(candidates), _servers(candidates))
-    except (ValueError, LookupError, TypeError) as error:
+        hosts = _hosts(candidates)
+        # Placement may offer what is full, if it is told to be quick.
+        return Room(hosts, max(hosts, _servers(candidates)))
+    except (ValueError, LookupError, TypeError, AttributeError,
+            ArithmeticError) as error:
         raise exceptions.NoPlacement(
             f'it answers what cannot be read: {answer.text[:100]}') from error
 
