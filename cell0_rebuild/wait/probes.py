@@ -74,8 +74,8 @@ def _hosts(candidates: ty.Any) -> int:
 
 
 def _servers(candidates: ty.Any) -> int:
-    """Return how many servers have room if one candidate is used up after
-    the other: two of them may be on the same host."""
+    """Return how many servers fit, each candidate used up in its turn."""
+    # Two candidates may be on the same host.
     free = {(provider, name): stock['capacity'] - stock['used']
             for provider, summary in candidates['provider_summaries'].items()
             for name, stock in summary['resources'].items()}
