@@ -51,21 +51,25 @@ class Shape:
         """Which shapes have room together, whatever filters say of each."""
         return dataclasses.replace(self, likeness='')
 
-    @functools.cached_property
-    def amounts(self) -> collections.abc.Mapping[str, int]:
-        """How much is asked for of each resource class."""
-        amounts = collections.Counter[str]()
-        for demand in queries.demands(self.query):
-            amounts[demand.what] += demand.amount
-        return {name: amount for name, amount in amounts.items() if amount}
-
     def taken_by(self, other: Shape) -> int:
         """Return how many servers of this shape lose their room, at most.
 
+        Each group of a request may be on a provider of its own.
+
         :param other: the shape of a server that is placed.
         """
-        return max((-(-other.amounts.get(name, 0) // amount)
-                    for name, amount in self.amounts.items()), default=1)
+        return max((sum(-(-taken // min(amounts))
+                        for taken in other._amounts.get(name, ()))
+                    for name, amounts in self._amounts.items()), default=1)
+
+    @functools.cached_property
+    def _amounts(self) -> collections.abc.Mapping[str, list[int]]:
+        """How much each group asks for, by the resource class."""
+        amounts = collections.defaultdict(list)
+        for demand in queries.demands(self.query):
+            if demand.amount:
+                amounts[demand.what].append(demand.amount)
+        return amounts
 
 
 @dataclasses.dataclass(frozen=True)

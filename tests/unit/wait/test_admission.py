@@ -53,6 +53,11 @@ class AdmissionTest(testtools.TestCase):
             self.admission.record_end(uuid, state, self.section, self.now)
             self.admission.record_build(state, self.now)
 
+    def widen(self):
+        """Let as many servers land as it takes to send more at once."""
+        for _ in range(3):
+            self.settle(self.send())
+
     def test_a_shape_begins_with_one_and_doubles(self):
         found = []
         for _ in range(4):
@@ -65,11 +70,6 @@ class AdmissionTest(testtools.TestCase):
         self.assertEqual((1, 1, 0), (
             len(self.send()), len(self.send(LARGE)),
             len(self.send(HUGE))))
-
-    def widen(self):
-        """Let as many servers land as it takes to send more at once."""
-        for _ in range(3):
-            self.settle(self.send())
 
     def test_no_more_go_at_a_time_than_there_is_room_for(self):
         self.widen()
@@ -98,6 +98,19 @@ class AdmissionTest(testtools.TestCase):
         self.send(shape_cache.Shape('resources=VCPU:1&resources_a=VCPU:2'))
         self.assertIsNotNone(self.refusal(servers=3))
         self.assertIsNone(self.refusal(servers=4))
+
+    def test_each_group_loses_room_to_the_whole_of_another(self):
+        self.widen()
+        self.send(shape_cache.Shape('resources=VCPU:4'))
+        halves = shape_cache.Shape('resources=VCPU:2&resources_a=VCPU:2')
+        self.assertIsNotNone(self.refusal(halves, servers=2))
+        self.assertIsNone(self.refusal(halves, servers=3))
+
+    def test_each_group_takes_room_of_its_own(self):
+        self.widen()
+        self.send(shape_cache.Shape('resources=VCPU:1&resources_a=VCPU:1'))
+        self.assertIsNotNone(self.refusal(LARGE, servers=2))
+        self.assertIsNone(self.refusal(LARGE, servers=3))
 
     def test_each_takes_the_room_of_one_where_demands_are_unknown(self):
         self.widen()
