@@ -24,8 +24,9 @@ def check(address: option_types.Address) -> None:
 
     :raises OSError: if it cannot be used.
     """
+    # By position: older releases of eventlet name the arguments differently.
     family = socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM)[0][0]
+        address.host, address.port, 0, socket.SOCK_STREAM)[0][0]
     socket.create_server(address, family=family).close()
 
 
