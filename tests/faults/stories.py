@@ -201,13 +201,15 @@ class Deployment(base.FunctionalTestCase):
     def check_gone(self, server, tolerated=lambda name: False):
         """Check that no more is left of it than of any deleted server.
 
+        A compute that has lost its database gives up late.
+
         :returns: what is left and tolerated.
         """
         self._eventually(
             lambda: self.assertEqual(set(), {
                 name for name in self.left_of(server)
                 if not tolerated(name)}),
-            'deleted, but left is')
+            'deleted, but left is', max_retries=200)
         return self.left_of(server)
 
     def left_of(self, server):

@@ -9,6 +9,7 @@ could not tell it from a fault of the package.
 
 import uuid
 
+from tests.faults import remains
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import cyborg
@@ -16,6 +17,7 @@ from tests.functional import recovering
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
 _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
+_CLAIM = 'nova.compute.resource_tracker.ResourceTracker.instance_claim'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
 
 
@@ -133,6 +135,13 @@ class OvertakenTest(base.FunctionalTestCase):
         self._wait_for_assert(lambda: self.assertEqual(
             1, len(self.cinder.attachments(self.volume))))
         self.assertNotIn(first, self.cinder.attachments(self.volume))
+
+    def test_a_delete_before_the_claim_leaves_a_row(self):
+        self.in_the_middle(_CLAIM, self.remove_at_once)
+        server = self.api.post_server({'server': self._build_server(
+            networks='none', image_uuid=self.image)})
+        self._wait_for_assert(lambda: self.assertIn(
+            remains.EXTRA, remains.of(server['id'])))
 
     def test_a_reset_in_a_build_loses_the_attachment(self):
         self.in_the_middle(f'{_DRIVER}.spawn', self.reset)
