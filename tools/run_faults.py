@@ -7,7 +7,8 @@ Usage: run_faults.py [--resume] [--minutes N] [--write-docs] [--sample N]
 
 Each series of tests/faults runs in a process of its own, as many at a time as
 there are processors. The exit code is not 0 if a server was lost or something
-else was wrong. --write-docs writes the table into the documentation.
+else was wrong. --write-docs writes the sums of each story into the
+documentation, and the table into .state/tables.
 
 What ran is kept as long as the code stays the same: with --minutes the runs
 stop, and --resume goes on with those that are left, of any series. The table
@@ -90,6 +91,14 @@ def _row(key, group, planned):
         sum(line['lost'] for line in group), max(0, planned - len(group)))
 
 
+def _by_story(found):
+    """Return the rows, whichever process it was in."""
+    sums = collections.defaultdict(list)
+    for fault, story, _, *counts in found:
+        sums[fault, story].append(counts)
+    return [(*key, *map(sum, zip(*counts))) for key, counts in sums.items()]
+
+
 def main():
     """Run the series, print the table and return the exit code."""
     parser = results.parser(__doc__, 'series', 'faults')
@@ -107,8 +116,9 @@ def main():
              f'{line["problem"]}' for line in found if line.get('problem')]
     tables.report(results.OUT, wrong, HEADER, table_rows, crashes)
     if options.write_docs:
-        tables.write(
-            results.OUT, DOCS, 'tools/run_faults.py', HEADER, table_rows)
+        tables.keep(results.OUT, 'faults', HEADER, table_rows)
+        tables.write(results.OUT, DOCS, 'tools/run_faults.py',
+                     (*HEADER[:2], *HEADER[3:]), _by_story(table_rows))
     return _verdict(crashes, found, table_rows[-1][-1], options)
 
 
