@@ -174,7 +174,7 @@ def _settled(
         retry=tenacity.retry_if_result(lambda place: place is None),
         stop=tenacity.stop_after_delay(_PATIENCE),
         wait=tenacity.wait_fixed(1),
-        retry_error_callback=lambda state: None,
+        retry_error_callback=lambda retry_state: None,
     )(_resting_place, context, instance_uuid)
 
 

@@ -8,7 +8,6 @@ sweep is tried again after a while. It does not end the process.
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
 import time
@@ -139,8 +138,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             retrying = tenacity.Retrying(
                 wait=_WAIT, sleep=tenacity.sleep_using_event(self._stopped),
                 stop=tenacity.stop_when_event_set(self._stopped),
-                before_sleep=functools.partial(_log_outage, set()),
-                reraise=True)
+                before_sleep=_outage_log(), reraise=True)
             try:
                 pause = retrying(self._sweep_if_leading, lead)
             except Exception:
@@ -239,14 +237,21 @@ def _counted(text: str, uuids: list[str]) -> str:
         f'{text} The same is true of {len(uuids) - 1} more.')
 
 
-def _log_outage(logged: set[str], state: tenacity.RetryCallState) -> None:
-    error = state.outcome and state.outcome.exception()
-    if not isinstance(error, Exception):
-        return
-    kind = _kind(error)
-    if kind in logged:
-        return
-    logged.add(kind)
+def _outage_log() -> ty.Callable[[tenacity.RetryCallState], None]:
+    """Return a function that logs each kind of error once."""
+    logged = set[str]()
+
+    # Tenacity 6 calls by the name of the argument.
+    def log(retry_state: tenacity.RetryCallState) -> None:
+        outcome = retry_state.outcome
+        error = outcome and outcome.exception()
+        if isinstance(error, Exception) and _kind(error) not in logged:
+            logged.add(_kind(error))
+            _log_outage(error)
+    return log
+
+
+def _log_outage(error: Exception) -> None:
     if isinstance(error, _OUTAGES):
         LOG.warning('Nothing is rebuilt until this answers again: %s',
                     exceptions.text(error))

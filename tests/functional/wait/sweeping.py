@@ -23,7 +23,7 @@ class Haste(fixtures.Fixture):
 
     def _setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.service._WAIT', lambda state: 0.05))
+            'cell0_rebuild.wait.service._WAIT', lambda retry_state: 0.05))
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
 
