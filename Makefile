@@ -40,8 +40,9 @@ help:
 	@echo "make matrix       the unit and functional tests on every release of"
 	@echo "                  Nova that is supported, and on Debian's"
 	@echo "make matrix-edges"
-	@echo "                  the main ones of them on the oldest release and"
-	@echo "                  the last but one, under eventlet"
+	@echo "                  the main ones of them, those of the commands and"
+	@echo "                  of waiting on the oldest release and the last"
+	@echo "                  but one"
 	@echo "make upgrade      servers buried under the oldest of them and the"
 	@echo "                  last but one, rebuilt after an upgrade to the last"
 	@echo "make stress       many clients at once on these, for ten minutes"
@@ -126,7 +127,7 @@ matrix: environment system-packages
 	@$(VENV)/bin/python tools/run_matrix.py $(ARGS)
 
 matrix-edges: environment system-packages
-	@$(VENV)/bin/python tools/run_matrix.py --suites eventlet $(EDGES)
+	@$(VENV)/bin/python tools/run_matrix.py --suites eventlet,commands,waiting $(EDGES)
 
 upgrade: environment system-packages
 	@for release in $(EDGES); do \

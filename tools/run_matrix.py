@@ -65,6 +65,7 @@ ROWS = dict(sorted(_rows()))
 # the files in these folders.
 SUITES = ('unit', 'functional')
 FOLDERS = {'unit': ('tests/unit', 'tests/integration'),
+           'commands': ('tests/unit',),
            'processes': ('tests/integration',)}
 SHARED = ('requirements.txt', 'test-requirements.txt', 'setup.cfg',
           'tools/environment.sh', 'tools/run_tests.py', 'tests/__init__.py',

@@ -7,9 +7,9 @@ Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
 
 A suite is a folder of tests/, or "eventlet" or "threads": the main functional
 tests in Nova's other concurrency mode. "processes" are the integration tests
-that a Nova of any environment can pass. "main" are the functional tests that
-say most in least time, for a release of Nova that CI does not run all of
-them on. "faults" runs a sample of the faults that
+that a Nova of any environment can pass. "main", "commands" and "waiting" are
+the tests that say most in least time, for a release of Nova that CI does not
+run all of them on. "faults" runs a sample of the faults that
 tools/run_faults.py runs all of, and "races" one of the orders that
 tools/run_races.py runs all of. A suite with "few-" before its name is the part
 of it that "make test" runs. PATTERN selects tests by regular expression. With
@@ -79,6 +79,9 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                     r'stale_attempts|delete_races|unaffected|volumes|quota|'
                     r'networks)\.',
                     {}),
+           'commands': ('unit', r'unit\.test_(wait_)?commands?\.', {}),
+           'waiting': ('functional',
+                       r'functional\.wait\.test_(service|outages)\.', {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
            'few-unit': ('unit', _SHORT, {}),
            'few-functional': ('functional', rf'{_SHORT}(?!.*{FURTHER})', {}),
