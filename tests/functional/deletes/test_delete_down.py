@@ -234,7 +234,7 @@ class LeftTest(DownTestCase):
         # Its cell goes away before Nova has begun the event list there.
         with contextlib.ExitStack() as stack:
             self.rebuild_until(
-                'nova.conductor.manager.ComputeTaskManager._recheck_quota',
+                'nova.compute.utils.check_num_instances_quota',
                 before=lambda *args, **kwargs: stack.enter_context(
                     databases.down(HOST)))
         self.api.delete_server(self.server['id'])

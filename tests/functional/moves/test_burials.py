@@ -32,9 +32,15 @@ _NO_HOST = 'No valid host was found.'
 
 class _OutcomeMixin:
 
+    def assert_fault(self, server, fault):
+        """Wait for the fault, which comes after the status."""
+        self._wait_for_assert(lambda: self.assertIn(
+            fault, self.api.get_server(server['id']).get('fault', {}).get(
+                'message', '')))
+
     def assert_is_rebuilt(self, server, fault):
         """Check what a buried server shows, and that it can be rebuilt."""
-        self.assertIn(fault, server['fault']['message'])
+        self.assert_fault(server, fault)
         self.assertEqual('', server['hostId'])
         self.assertEqual([('create', {_BURIAL: 'Error'})], self.told(server))
         self.assertEqual(['Error'], self.messages(server))
@@ -53,7 +59,7 @@ class _OutcomeMixin:
         :param history: what :meth:`told` returns.
         """
         server = self._wait_for_state_change(server, 'ERROR')
-        self.assertIn(fault, server['fault']['message'])
+        self.assert_fault(server, fault)
         self.assertEqual('', server['hostId'])
         self.assertEqual(list(history), self.told(server))
         self.assertEqual([None], (self.messages(server) or [None])[:1])
