@@ -9,6 +9,7 @@ set up the concurrency of this process.
 from __future__ import annotations
 
 import collections
+import contextlib
 import importlib.metadata
 import sys
 import traceback
@@ -116,6 +117,10 @@ def _serve() -> int:
         print(error, file=sys.stderr)
         return WRONG_OPTION
     launched = launcher.launch(cfg.CONF, waiting, restart_method='mutate')
+    # Under eventlet it would read all options at a SIGHUP, to log them, and
+    # end where one is wrong.
+    with contextlib.suppress(cfg.NoSuchOptError):
+        cfg.CONF.set_override('log_options', False)
     launched.wait()
     return DONE
 
