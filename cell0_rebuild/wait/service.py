@@ -40,6 +40,10 @@ _WAIT = tenacity.wait_exponential(min=2, max=60)
 # Seconds until a service that stands by tries to lead again.
 _STANDBY = 5
 
+# Seconds of a rest at a time: under eventlet, oslo.service hears a signal only
+# when a thread wakes up.
+_STEP = 1.0
+
 # Servers come back as long as one was sent or has landed in so many seconds.
 _MOVING = 5
 
@@ -58,8 +62,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         super().__init__()
         self._make = make
         self._sweeper: sweep.Sweeper | None = None
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._stopped, self._ended = threading.Event(), threading.Event()
+        self._ended.set()
         self._moved_at = -math.inf
         self._logged: set[tuple[str, str]] = set()
         self._metrics: metrics.Metrics | None = None
@@ -100,10 +104,10 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         oslo.service may have forked this process.
         """
         self._stopped.clear()
+        self._ended.clear()
         if self._metrics is not None:
             self._serve(self._metrics)
-        self._thread = threading.Thread(target=self._run, name='sweeps')
-        self._thread.start()
+        threading.Thread(target=self._run, name='sweeps').start()
 
     def stop(self, graceful: bool = False) -> None:
         """Stop after the sweep in progress, and wait for its end.
@@ -114,9 +118,12 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self.wait()
 
     def wait(self) -> None:
-        """Wait for the end of the thread."""
-        if self._thread is not None:
-            self._thread.join()
+        """Wait for the end of the thread.
+
+        A signal under eventlet raises an error here. A thread whose join is
+        broken off takes itself for ended.
+        """
+        self._ended.wait()
 
     def reset(self) -> None:
         """Log again what was logged once.
@@ -132,11 +139,17 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             LOG.warning('Metrics cannot be served: %s', error)
 
     def _run(self) -> None:
+        try:
+            self._sweep_until_stopped()
+        finally:
+            self._ended.set()
+
+    def _sweep_until_stopped(self) -> None:
         LOG.info('Waiting for capacity in the name of servers in cell0.')
         lead = leader.Leader(cfg.CONF[options.GROUP.name].backend_url)
         while not self._stopped.is_set():
             retrying = tenacity.Retrying(
-                wait=_WAIT, sleep=tenacity.sleep_using_event(self._stopped),
+                wait=_WAIT, sleep=self._rest,
                 stop=tenacity.stop_when_event_set(self._stopped),
                 before_sleep=_outage_log(), reraise=True)
             try:
@@ -149,9 +162,16 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             else:
                 if retrying.statistics.get('attempt_number', 1) > 1:
                     LOG.info('What did not answer does so again.')
-            self._stopped.wait(pause)
+            self._rest(pause)
         lead.end()
         LOG.info('Stopped.')
+
+    def _rest(self, seconds: float) -> None:
+        """Rest for so many seconds, or until the service is stopped."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if self._stopped.wait(min(left, _STEP)):
+                return
 
     def _forget_problems(self, result: sweep.SweepResult) -> None:
         """Forget the problems that are gone: they are logged if they return.

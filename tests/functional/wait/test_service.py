@@ -2,8 +2,11 @@
 
 """The service sweeps again and again, whatever is away."""
 
+import os
 import re
+import signal
 import socket
+import threading
 from unittest import mock
 
 import fixtures
@@ -20,6 +23,7 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
+from tests import releases
 
 
 class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
@@ -51,6 +55,38 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(server['id'], self.active(server)['id'])
         self.service.stop()
         self.assertEqual([server['id']], self.asked())
+
+    def interrupt(self, function):
+        """Call a function, and have a signal raise an error in it."""
+        def heard(*args):
+            raise InterruptedError
+        self.addCleanup(
+            signal.signal, signal.SIGUSR1, signal.signal(
+                signal.SIGUSR1, heard))
+        timer = threading.Timer(
+            0.2, os.kill, [os.getpid(), signal.SIGUSR1])
+        timer.start()
+        self.assertRaises(InterruptedError, function)
+
+    # Under eventlet, any thread may hear the signal.
+    @releases.needs('server_threads')
+    def test_it_stops_after_its_sweep_though_a_signal_came_before(self):
+        self.fill()
+        self.wait_for_room()
+        asked, answer = threading.Event(), threading.Event()
+
+        def late(*args, **kwargs):
+            asked.set()
+            answer.wait()
+            raise ks_exc.ConnectFailure
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.client.report.SchedulerReportClient.get', late))
+        self.service.start()
+        asked.wait()
+        self.interrupt(self.service.wait)
+        threading.Timer(0.2, answer.set).start()
+        self.service.stop()
+        self.assertEqual(1, self.said('Stopped.'))
 
     def test_an_outage_is_said_once_and_ends_nothing(self):
         self.fill()
