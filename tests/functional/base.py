@@ -3,6 +3,7 @@
 """Real Nova with its functional-test fixtures, and the package enabled."""
 
 import copy
+import uuid
 
 import fixtures
 from nova.tests.functional.api import client as api_client
@@ -176,6 +177,13 @@ class FunctionalTestCase(
     """nova-api, conductor, scheduler; computes are for the test to start."""
 
     compute_driver = 'fake.MediumFakeDriver'
+
+    def _create_flavor(self, id=None, **kwargs):
+        """Extend: make one that is listed after those of the fixtures.
+
+        A server that names no flavor gets the first.
+        """
+        return super()._create_flavor(id=id or f'z{uuid.uuid4()}', **kwargs)
 
     def reserve_vcpus(self, host, vcpus):
         """Leave a host as many VCPUs less than it has."""

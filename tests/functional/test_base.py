@@ -111,3 +111,12 @@ class PromptTest(testtools.TestCase):
             exchange.deliver_message('topic', {}, {})
             listener.join(0.01)
         self.assertFalse(listener.is_alive())
+
+
+class FlavorTest(base.FunctionalTestCase):
+
+    def test_one_that_a_test_makes_is_not_what_a_server_gets_by_itself(self):
+        first = self.api.get_flavors()[0]
+        for _ in range(50):
+            self._create_flavor()
+        self.assertEqual(first, self.api.get_flavors()[0])
