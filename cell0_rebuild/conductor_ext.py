@@ -25,7 +25,7 @@ PATCHES = (
         nova_internals.BURY_IN_CELL0, f'{_WRAPPERS}.burial:bury_in_cell0'),
     patching.Patch(
         nova_internals.SET_VM_STATE,
-        f'{_WRAPPERS}.waiters:set_vm_state_and_notify'),
+        f'{_WRAPPERS}.show_as_build:set_vm_state_and_notify'),
     patching.Patch(
         nova_internals.ACTION_START, f'{_WRAPPERS}.hooks:action_start'),
     patching.Patch(

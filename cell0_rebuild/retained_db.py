@@ -11,9 +11,9 @@ import typing as ty
 from nova.db.api import api as api_db_api
 from nova.db.api import models
 
-from cell0_rebuild import db_text
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
+from cell0_rebuild import sql_contains
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -26,7 +26,7 @@ def is_in(spec: ty.Any) -> ty.Any:
 
     :param spec: the column.
     """
-    return db_text.Contains(spec, _RETAINED)
+    return sql_contains.Contains(spec, _RETAINED)
 
 
 @api_db_api.context_manager.reader

@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import cells
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 
 # What Nova fails with when it asks a server for the cell, and it is in none.
 _NO_CELL = "'NoneType' object has no attribute 'identity'"
@@ -46,7 +46,7 @@ def delete(
     except AttributeError as error:
         if not buried or str(error) != _NO_CELL:
             raise
-        place = standing.place(context, uuid)
+        place = location.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise
     moved = _moved(
@@ -77,7 +77,7 @@ def _moved(
 
     :param marked: this request itself has marked its mapping as deleted.
     """
-    place = standing.place(context, uuid)
+    place = location.place(context, uuid)
     if place is None or (place.deleted and not marked):
         return None
     try:
@@ -119,7 +119,7 @@ def _delete_build_request(
         return wrapped(context, instance)
     except db_exc.DBError as error:
         # Nova looks for the row of a server in no cell in [database].
-        if not standing.is_abandoned(context, instance.uuid):
+        if not location.is_abandoned(context, instance.uuid):
             raise
         deletion.tell(instance.uuid, error)
         return True

@@ -30,9 +30,9 @@ from cell0_rebuild.api import volumes
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
+from cell0_rebuild.move import location
 from cell0_rebuild.move import out_of_cell0
-from cell0_rebuild.move import standing
 from cell0_rebuild import nova_compat
 from cell0_rebuild import phase_times
 from cell0_rebuild import rpcapi
@@ -73,7 +73,7 @@ def rebuild(
 
 def _buried(
     context: nova_context.RequestContext, instance: objects.Instance
-) -> standing.BuriedRecords | None:
+) -> location.BuriedRecords | None:
     """Return what the API database has of a buried server.
 
     :param context: targeted at the cell that the instance was read in.
@@ -85,7 +85,7 @@ def _buried(
             or not cells.is_cell0(context)):
         return None
     with errors.translated():
-        return standing.buried_records(context, instance.uuid)
+        return location.buried_records(context, instance.uuid)
 
 
 @dataclasses.dataclass
@@ -102,7 +102,7 @@ class _Plan:
     :param files: ``[path, content]`` of each file to inject.
     """
 
-    buried: buried_copy.Buried
+    buried: cell0_copy.Buried
     instance: objects.Instance
     spec: objects.RequestSpec
     image: images.Image
@@ -113,7 +113,7 @@ class _Plan:
 
 def _rebuild_from_cell0(
     compute_api: compute.API, context: nova_context.RequestContext,
-    instance: objects.Instance, found: standing.BuriedRecords,
+    instance: objects.Instance, found: location.BuriedRecords,
     image_href: str | None, admin_password: str,
     files_to_inject: ty.Any = None, reimage_boot_volume: bool = False,
     **changes: ty.Any,
@@ -151,7 +151,7 @@ def _validate(
     :param read: the server as Nova has read it.
     :param spec: its RequestSpec, None if there is none.
     """
-    buried = buried_copy.read(context, read.uuid, read)
+    buried = cell0_copy.read(context, read.uuid, read)
     create_checks.check_spec(spec, buried.instance)
     assert spec is not None
     files = create_checks.files_to_inject(buried.instance, spec.retained)
@@ -161,7 +161,7 @@ def _validate(
         compute_api, context, buried.instance, buried.bdms, image_href,
         reimages, spec.retained.written)
     compute_api._check_image_arch(image=image.meta)
-    instance = buried_copy.instance_to_build(buried.instance)
+    instance = cell0_copy.instance_to_build(buried.instance)
     request_changes.apply(
         compute_api, create_checks.keys_context(context, buried.instance),
         instance, buried.bdms, image, changes)
@@ -171,7 +171,7 @@ def _validate(
         compute_api._checks_for_create_and_rebuild, oldest_compute,
         owners, image.id, image.meta, instance.flavor,
         changes.get('metadata', {}), [], buried.bdms.root_bdm())
-    bdms = buried_copy.new_bdms(context, buried.bdms)
+    bdms = cell0_copy.new_bdms(context, buried.bdms)
     reimage_volume_id = None
     if image.overwrites:
         reimage_volume_id = volumes.give_image(

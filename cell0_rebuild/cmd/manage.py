@@ -179,13 +179,13 @@ def _configure(argv: list[str]) -> None:
     from oslo_log import log
 
     from cell0_rebuild import activation
-    from cell0_rebuild.cmd import messaging
+    from cell0_rebuild.cmd import noop_messaging
     from cell0_rebuild import conf as options
     from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
     cfg.CONF.register_cli_opt(COMMAND)
     config.parse_args(argv, init_rpc=False)
-    messaging.set_up()
+    noop_messaging.set_up()
     _debug_only_if_asked(argv)
     _log_beside_the_answer()
     log.setup(cfg.CONF, 'nova')

@@ -70,7 +70,7 @@ def _configure(argv: list[str]) -> list[str]:
     from oslo_log import log
 
     from cell0_rebuild import activation
-    from cell0_rebuild.cmd import messaging
+    from cell0_rebuild.cmd import noop_messaging
     from cell0_rebuild import conf
     from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
@@ -78,7 +78,7 @@ def _configure(argv: list[str]) -> list[str]:
     from cell0_rebuild.wait import rebuilds
     from cell0_rebuild.wait import showing
     config.parse_args(argv, init_rpc=False)
-    messaging.set_up()
+    noop_messaging.set_up()
     log.setup(cfg.CONF, 'nova')
     objects.register_all()
     conf.register(cfg.CONF)

@@ -22,18 +22,18 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import tenacity
 
-from cell0_rebuild.conductor import claims
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import hooks
 from cell0_rebuild.conductor import reimage
+from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild.conductor import throttle
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
-from cell0_rebuild.move import standing
 from cell0_rebuild import phase_times
 
 if ty.TYPE_CHECKING:
@@ -134,16 +134,16 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     volume.wait(
                         context, functools.partial(self._go_on, context))
                 self._phases.end('image')
-            claims.release_leftovers(context, attempt, request_spec)
+            resource_claims.release_leftovers(context, attempt, request_spec)
             with hooks.check_before_mapping_goes(
                     functools.partial(self._check_current, context)):
                 self.schedule_and_build_instances(
                     context, [build_request], [request_spec], image,
                     admin_password, injected_files,
                     requested_networks=_networks(request_spec),
-                    block_device_mapping=buried_copy.new_bdms(
+                    block_device_mapping=cell0_copy.new_bdms(
                         context, build_request.block_device_mappings),
-                    tags=buried_copy.new_tags(
+                    tags=cell0_copy.new_tags(
                         build_request.tags, attempt.uuid))
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
@@ -191,7 +191,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         if attempts.is_current(
                 context, self._attempt, self._cell, next_cell) or (
-                    standing.is_abandoned(context, self._attempt.uuid)):
+                    location.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
         raise self._attempt.stale()
@@ -200,7 +200,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if self._selection is not None:
             # It may wait for a newer attempt, which needs a slot.
             with self._slot.given_back():
-                claims.release(
+                resource_claims.release(
                     context, self.report_client, self._attempt.uuid,
                     self._selection)
 
@@ -225,7 +225,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         # It is there also if the database goes away while it commits.
         self._cell = cell
         if not attempts.into_cell(
-                context, self._attempt, cell) and not standing.is_abandoned(
+                context, self._attempt, cell) and not location.is_abandoned(
                     context, self._attempt.uuid):
             attempts.remove_row(context, self._attempt, cell, instance.id)
             self._check_current(context)
@@ -266,7 +266,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :raises StaleAttempt: if the server is no longer where it was put.
         """
-        wanted = claims.has_accelerators(request_spec)
+        wanted = resource_claims.has_accelerators(request_spec)
         with attempts.held_in_cell(
                 context, self._attempt, self._cell) if wanted else (
                     contextlib.nullcontext()):
@@ -319,14 +319,14 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return
         self._phases.end('burial')
         self._has_ended = True
-        claims.release_accelerators(
+        resource_claims.release_accelerators(
             context, self._attempt, self._accelerators, buried)
-        if not buried and not standing.is_abandoned(
+        if not buried and not location.is_abandoned(
                 context, self._attempt.uuid):
             # They may be those of a live server.
             self._release(context)
             return
-        claims.release_all(context, self._attempt.uuid)
+        resource_claims.release_all(context, self._attempt.uuid)
 
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(db_exc.DBError),

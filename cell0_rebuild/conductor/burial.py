@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild.conductor import ec2
-from cell0_rebuild.conductor import waiters
+from cell0_rebuild.conductor import show_as_build
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
 
@@ -67,7 +67,7 @@ def bury_in_cell0(
                 'The requested networks of servers %s could not be kept (%s). '
                 'They are buried and cannot be rebuilt from cell0.',
                 ', '.join(uuids), type(error).__name__)
-    with waiters.shown(build_requests if kept else ()):
+    with show_as_build.shown(build_requests if kept else ()):
         wrapped(*args, **kwargs)
     for uuid in uuids:
         ec2.forget_id(uuid)

@@ -7,8 +7,8 @@ Other packages use only these modules:
 * :mod:`out_of_cell0`, :mod:`attempt` and :mod:`reburial` make the steps of a
   move;
 * :mod:`deletion` works in a delete, :mod:`recovery` after a crash;
-* :mod:`standing` tells where a server is;
-* :mod:`buried_copy` makes what is built of what is in cell0.
+* :mod:`location` tells where a server is;
+* :mod:`cell0_copy` makes what is built of what is in cell0.
 
 The other modules write the rows for these.
 """

@@ -25,13 +25,13 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import location
 from cell0_rebuild.move import stage as stages
-from cell0_rebuild.move import standing
 from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Attempt:
     @classmethod
     def interrupted(
         cls, uuid: str, record: attempt_record.AttemptRecord,
-        stage: stages.Stage, there: buried_copy.Buried, row_id: int | None,
+        stage: stages.Stage, there: cell0_copy.Buried, row_id: int | None,
     ) -> Attempt:
         """Return an attempt whose process died after the hand-over.
 
@@ -223,10 +223,10 @@ def held_current(
         nobody else works on it then.
     :raises StaleAttempt: if it is not the current one.
     """
-    with standing.held(context, attempt.uuid):
+    with location.held(context, attempt.uuid):
         if not api_db.is_current(
                 context, attempt.uuid, attempt.generation) and not (
-                    or_deleted and standing.is_abandoned(
+                    or_deleted and location.is_abandoned(
                         context, attempt.uuid)):
             raise attempt.stale()
         yield True
@@ -244,7 +244,7 @@ def held_in_cell(
 
     :raises StaleAttempt: if it is not there, or not by this attempt.
     """
-    with standing.held(context, attempt.uuid):
+    with location.held(context, attempt.uuid):
         if not is_in(context, attempt, cell):
             raise attempt.stale()
         yield
@@ -314,7 +314,7 @@ def is_deleted(
     The build request is gone. If somebody else has moved the server, it has
     another build request, is in another cell, or in another row there.
     """
-    place = standing.place(context, attempt.uuid)
+    place = location.place(context, attempt.uuid)
     return place is None or place.is_abandoned or (
         place.build_request_id is None and is_in(context, attempt, cell))
 
@@ -324,7 +324,7 @@ def is_in(
     cell: objects.CellMapping,
 ) -> bool:
     """Tell whether the server is where this attempt has put it."""
-    place = standing.place(context, attempt.uuid)
+    place = location.place(context, attempt.uuid)
     row = cell_db.find(context, attempt.uuid, cell)
     return (place is not None and place.cell_id == cell.id
             and (row.id if row else None) == attempt.row_id
@@ -374,7 +374,7 @@ def finish(
         is_there = is_in(context, attempt, cell)
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
-                built = buried_copy.read(destination, attempt.uuid)
+                built = cell0_copy.read(destination, attempt.uuid)
                 late_changes.apply(
                     destination, built.instance, built.bdms, late)
         return is_there

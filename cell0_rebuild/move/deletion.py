@@ -31,7 +31,7 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -108,7 +108,7 @@ def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     :returns: False if the owner did not.
     """
     def abandoned() -> bool:
-        return standing.is_abandoned(context, instance_uuid)
+        return location.is_abandoned(context, instance_uuid)
 
     if not abandoned():
         return False

@@ -19,7 +19,7 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import db_errors
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -162,7 +162,7 @@ def keep_changes(
     :param seen: what was watched after these changes.
     """
     instance = objects.Instance.get_by_uuid(
-        cctxt, last.uuid, expected_attrs=buried_copy.LOADED)
+        cctxt, last.uuid, expected_attrs=cell0_copy.LOADED)
     with saved(cctxt, instance):
         if record.accepted:
             _keep_asked(instance, last, record.changed)
@@ -185,7 +185,7 @@ def keep_late(
         return
     with contextlib.suppress(exception.InstanceNotFound):
         instance = objects.Instance.get_by_uuid(
-            cctxt, instance_uuid, expected_attrs=buried_copy.LOADED)
+            cctxt, instance_uuid, expected_attrs=cell0_copy.LOADED)
         with saved(cctxt, instance):
             update(instance, changed)
 

@@ -20,12 +20,12 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
-from cell0_rebuild.move import standing
 
 if ty.TYPE_CHECKING:
     import datetime
@@ -34,7 +34,7 @@ if ty.TYPE_CHECKING:
 
 
 def ask(
-    context: nova_context.RequestContext, buried: buried_copy.Buried,
+    context: nova_context.RequestContext, buried: cell0_copy.Buried,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     spec: objects.RequestSpec, mapped_at: datetime.datetime | None,
     writes: str | None = None,
@@ -43,7 +43,7 @@ def ask(
 
     :param context: of the request.
     :param buried: the server as it was read and validated.
-    :param instance: from :func:`buried_copy.instance_to_build`, with the
+    :param instance: from :func:`cell0_copy.instance_to_build`, with the
         changes that the request makes.
     :param bdms: the block device mappings to build with.
     :param spec: the RequestSpec as it was read; what this rebuild changes of
@@ -82,14 +82,14 @@ def ask(
 
 
 def _build_request(
-    context: nova_context.RequestContext, buried: buried_copy.Buried,
+    context: nova_context.RequestContext, buried: cell0_copy.Buried,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
 ) -> objects.BuildRequest:
     uuid = instance.uuid
     return objects.BuildRequest(
         context, instance=instance, instance_uuid=uuid,
         project_id=instance.project_id, block_device_mappings=bdms,
-        tags=buried_copy.new_tags(buried.instance.tags, uuid),
+        tags=cell0_copy.new_tags(buried.instance.tags, uuid),
         created_at=timeutils.normalize_time(buried.instance.created_at),
         updated_at=timeutils.utcnow())
 
@@ -123,4 +123,4 @@ def goes_on(
 ) -> bool:
     """Tell whether somebody has the attempt, who then records how it ends."""
     return bool(api_db.answer(context, instance_uuid, generation)) or not (
-        standing.is_at_rest(context, instance_uuid))
+        location.is_at_rest(context, instance_uuid))

@@ -25,8 +25,8 @@ from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import location
 from cell0_rebuild.move import stage as stages
-from cell0_rebuild.move import standing
 from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _show(
     attempt: attempts.Attempt,
 ) -> bool:
     """Show the row in cell0, unless a later attempt has hidden it."""
-    with standing.held(context, attempt.uuid):
-        is_ours = standing.is_in_cell0(context, attempt.uuid)
+    with location.held(context, attempt.uuid):
+        is_ours = location.is_in_cell0(context, attempt.uuid)
         if is_ours:
             cell0_db.show(cctxt, attempt.uuid)
     return is_ours
@@ -102,7 +102,7 @@ def _remove_row(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping,
 ) -> None:
-    with standing.at_rest(context, attempt.uuid) as is_at_rest:
+    with location.at_rest(context, attempt.uuid) as is_at_rest:
         if is_at_rest:
             cell_db.remove(context, attempt.uuid, cell)
         elif attempt.row_id is not None:
@@ -122,7 +122,7 @@ def _prepare(
         return seen
     if record_failure is not None:
         _keep_written(context, attempt)
-    with standing.held(context, attempt.uuid):
+    with location.held(context, attempt.uuid):
         if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)
@@ -177,9 +177,9 @@ def _is_ours(
     :raises ObjectActionError: if a compute has it by now.
     """
     if attempt.stage.is_mapped_back:
-        return standing.is_in_cell0(context, attempt.uuid)
+        return location.is_in_cell0(context, attempt.uuid)
     if attempt.handed_over:
-        place = standing.place(context, attempt.uuid)
+        place = location.place(context, attempt.uuid)
         if before is not None and place is not None and (
                 place.touched >= before):
             return False
@@ -217,7 +217,7 @@ def _may_bury(
 ) -> bool:
     _look_again(context, attempt)
     if not attempt.handed_over:
-        abandoned = standing.is_abandoned(context, attempt.uuid)
+        abandoned = location.is_abandoned(context, attempt.uuid)
         if abandoned:
             _remove_rows(context, attempt, cell)
         return not abandoned
@@ -237,11 +237,11 @@ def _look_again(
 ) -> None:
     """Find out what a database has done before it went away."""
     if attempt.stage is stages.Stage.MAYBE_HANDED_OVER:
-        place = standing.place(context, attempt.uuid)
+        place = location.place(context, attempt.uuid)
         if place is not None and place.build_request_id is not None:
             attempt.reach(stages.Stage.TAKEN)
     elif attempt.stage is stages.Stage.MAYBE_MAPPED_BACK and (
-            standing.is_in_cell0(context, attempt.uuid)):
+            location.is_in_cell0(context, attempt.uuid)):
         attempt.reach(stages.Stage.MAPPED_BACK)
 
 

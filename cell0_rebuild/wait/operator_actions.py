@@ -14,7 +14,7 @@ from nova import exception
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
 from cell0_rebuild.wait import operator_decisions
@@ -124,7 +124,7 @@ def _decide(
 def _check_rests(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> None:
-    place = standing.place(context, instance_uuid)
+    place = location.place(context, instance_uuid)
     if place is None or place.is_abandoned:
         raise Refused(f'There is no server {instance_uuid}.')
     if place.build_request_id is not None:

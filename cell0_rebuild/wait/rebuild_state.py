@@ -12,7 +12,7 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import cells
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 from cell0_rebuild.wait import down_cells
 
 if ty.TYPE_CHECKING:
@@ -38,7 +38,7 @@ def of(
     :param context: an administrator's.
     :param down: the cells that are away; changed.
     """
-    place = standing.place(context, uuid)
+    place = location.place(context, uuid)
     if place is None or place.deleted or place.is_abandoned:
         return State.GONE
     if place.build_request_id is not None:

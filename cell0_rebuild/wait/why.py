@@ -16,7 +16,7 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import cells
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
@@ -200,7 +200,7 @@ def read(
     :raises NotBuried: if it has not been buried.
     """
     try:
-        buried = standing.buried_records(context, uuid)
+        buried = location.buried_records(context, uuid)
     except exception.InstanceMappingNotFound as error:
         raise NotBuried(f'There is no server {uuid}.') from error
     if buried is None:

@@ -11,7 +11,7 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 from tests.integration import meetings
 from tests.integration import processes
 from tests.integration import specs_base
@@ -45,7 +45,7 @@ class HeldTest(specs_base.SpecTestCase):
         :param at_last: what he does just before that.
         """
         with futures.ThreadPoolExecutor(1) as executor:
-            with standing.held(self.context, self.uuid):
+            with location.held(self.context, self.uuid):
                 moved = executor.submit(move)
                 processes.poll(lambda: moved.done() or meetings._is_waiting(),
                                'that the move waits')
@@ -81,8 +81,8 @@ class HeldTest(specs_base.SpecTestCase):
 
         def hold():
             context = self.another_context()
-            with standing.held(context, self.uuid):
-                found.append(standing.place(context, self.uuid).cell_id)
+            with location.held(context, self.uuid):
+                found.append(location.place(context, self.uuid).cell_id)
         with futures.ThreadPoolExecutor(1) as executor:
             with api_db.api_db_api.context_manager.writer.using(self.context):
                 api_db._set_cell(

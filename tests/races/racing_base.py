@@ -88,7 +88,7 @@ class RaceTestCase(base.FunctionalTestCase):
         self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
         self.useFixture(FreshIds())
         # Whom a stale conductor waits for may have been stopped.
-        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
+        self.stub_out('cell0_rebuild.conductor.resource_claims._PATIENCE', 1)
         self._compute = self._start_compute('host1').service_ref.uuid
         self.messages = self.useFixture(operations.Messages())
         self._server = None

@@ -102,7 +102,7 @@ class CircleTest(testtools.TestCase):
     def test_what_writes_the_rows_of_a_move_knows_no_step_of_it(self):
         # Not even for type checkers.
         for name in ('api_db', 'attempt_record', 'cell0_db', 'cell_db',
-                     'late_changes', 'standing'):
+                     'late_changes', 'location'):
             self.assertNotIn('cell0_rebuild.move.attempt', reached(
                 [f'cell0_rebuild.move.{name}']), name)
 

@@ -14,8 +14,8 @@ PACKAGE = TESTS.parent / 'cell0_rebuild'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
 # server that moves, and is used by these. Each is a subject that its users ask
 # for: one module in front of all would only pass their calls on.
-FRONT = {'attempt', 'buried_copy', 'deletion', 'out_of_cell0', 'reburial',
-         'recovery', 'standing'}
+FRONT = {'attempt', 'cell0_copy', 'deletion', 'out_of_cell0', 'reburial',
+         'recovery', 'location'}
 
 # What Nova calls there: a wrapper, which an extension names by a string.
 WRAPPERS = {'owners_update'}

@@ -49,7 +49,7 @@ from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
@@ -125,9 +125,9 @@ class Finder:
 
     def _see(
         self, uuid: str
-    ) -> tuple[standing.Place | None, cell_db.Row | None]:
+    ) -> tuple[location.Place | None, cell_db.Row | None]:
         # A move that is taken back leaves all as it was, but not meanwhile.
-        return (self._ask(cells.API, standing.place, uuid),
+        return (self._ask(cells.API, location.place, uuid),
                 self._row(uuid, self._cell0))
 
     def _row(self, uuid: str, cell: objects.CellMapping) -> cell_db.Row | None:
@@ -145,7 +145,7 @@ class Finder:
         raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
     def _look(
-        self, uuid: str, place: standing.Place | None,
+        self, uuid: str, place: location.Place | None,
         cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
         if place is not None and place.build_request_id is not None:
@@ -165,7 +165,7 @@ class Finder:
         return self._in_real_cell(uuid, cell0_row, self._cell(place))
 
     def _deleted(
-        self, uuid: str, place: standing.Place | None,
+        self, uuid: str, place: location.Place | None,
         cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
         if cell0_row is not None and cell0_row.touched >= self._before:
@@ -220,7 +220,7 @@ class Finder:
             return Stuck(uuid, State.BUILT, traces, cell)
         return Stuck(uuid, State.NOT_BUILT, traces, cell)
 
-    def _is_old_and_ours(self, uuid: str, place: standing.Place) -> bool:
+    def _is_old_and_ours(self, uuid: str, place: location.Place) -> bool:
         try:
             build_request = objects.BuildRequest.get_by_instance_uuid(
                 self._context, uuid)
@@ -235,6 +235,6 @@ class Finder:
         return [Trace(cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 
-    def _cell(self, place: standing.Place) -> objects.CellMapping | None:
+    def _cell(self, place: location.Place) -> objects.CellMapping | None:
         return next((cell for cell in self._cells
                      if cell.id == place.cell_id), None)

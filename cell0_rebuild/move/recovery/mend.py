@@ -35,14 +35,14 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import attempt_record
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
 from cell0_rebuild.move import stage as stages
-from cell0_rebuild.move import standing
 
 LOG = logging.getLogger(__name__)
 
@@ -193,8 +193,8 @@ class Recovery:
         if buried:
             _remove_traces(context, found)
             self._resources.release(
-                found.uuid, standing.at_rest(context, found.uuid))
-        elif not standing.is_at_rest(context, found.uuid):
+                found.uuid, location.at_rest(context, found.uuid))
+        elif not location.is_at_rest(context, found.uuid):
             raise _ChangedMeanwhile
         elif on_its_way:
             # Its owner has deleted it, or another run has buried it.
@@ -215,7 +215,7 @@ class Recovery:
         deletion.clear(context, found.uuid)
         if not any(trace.row.is_on_host for trace in found.traces):
             self._resources.release(
-                found.uuid, standing.at_rest(context, found.uuid))
+                found.uuid, location.at_rest(context, found.uuid))
         deletion.erase(context, found.uuid)
 
     def _bury_on_its_way(
@@ -256,7 +256,7 @@ def _attempt(
         row_id, where = trace.row.id, trace.cell
     else:
         where = cells.cell0(context)
-    there = buried_copy.read(cells.targeted(context, where), found.uuid)
+    there = cell0_copy.read(cells.targeted(context, where), found.uuid)
     record = _retained_record(context, found.uuid)
     # The row in cell0 has all that was changed, or never got it.
     record.accepted = record.accepted and bool(found.traces)

@@ -43,7 +43,7 @@ class ServiceAwayTest(base.FunctionalTestCase):
     def test_a_database_that_is_away_at_first_is_told(self):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
-            'cell0_rebuild.move.standing._mapping_and_spec')
+            'cell0_rebuild.move.location._mapping_and_spec')
 
     def test_a_database_that_is_away_before_the_move_is_told(self):
         self._assert_told_of(

@@ -9,12 +9,12 @@ from nova import objects
 from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import buried_copy
+from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import location
 from cell0_rebuild.move import stage
-from cell0_rebuild.move import standing
 from tests.functional import base
 from tests.functional import newer
 from tests.functional import races_base
@@ -62,9 +62,9 @@ class AttemptTest(recover_base.RecoverTestCase):
 
     def test_a_server_in_a_real_cell_is_not_in_cell0(self):
         self.handed_over()
-        self.assertFalse(standing.is_in_cell0(self.context, self.uuid))
+        self.assertFalse(location.is_in_cell0(self.context, self.uuid))
         recovering.recover()
-        self.assertTrue(standing.is_in_cell0(self.context, self.uuid))
+        self.assertTrue(location.is_in_cell0(self.context, self.uuid))
 
 
 class WatchedTest(recover_base.RecoverTestCase):
@@ -111,7 +111,7 @@ class WatchedTest(recover_base.RecoverTestCase):
 
     def assert_same(self):
         """Check the state against that of the objects, and return it."""
-        read = buried_copy.read(self.cell0, self.uuid)
+        read = cell0_copy.read(self.cell0, self.uuid)
         found = cell0_db.watched(self.cell0, self.uuid)
         self.assertEqual(late_changes.watched(
             read.instance, read.bdms, read.instance.tags), found)
@@ -161,7 +161,7 @@ class FenceTest(races_base.RaceTestCase):
         context = nova_context.get_admin_context()
 
         def fail():
-            with standing.held(context, self.server['id']):
+            with location.held(context, self.server['id']):
                 api_db.touch(
                     context, self.server['id'], cells.cell0(context).id)
                 raise RuntimeError

@@ -10,12 +10,12 @@ from nova import objects
 from nova.scheduler.client import report
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import races_base
 from tests.functional import recover_base
 from tests.functional import recovering
-from tests.functional import races_base
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 
@@ -127,7 +127,7 @@ class PlacementTest(recover_base.RecoverTestCase):
         self.assert_buried()
 
     def test_a_server_that_cannot_be_looked_at_is_told(self):
-        self.stub_out('cell0_rebuild.move.standing.place',
+        self.stub_out('cell0_rebuild.move.location.place',
                       fail(db_exc.DBError()))
         code, found = recovering.recover(self.server['id'])
         self.assertEqual(1, code)
@@ -142,10 +142,10 @@ class PlacementTest(recover_base.RecoverTestCase):
             self.server['id'], older_than=3600))
 
     def test_a_claim_stays_while_nobody_knows_where_the_server_goes(self):
-        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 0)
+        self.stub_out('cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
         self.rebuild(self.server)
         self._leave_allocations()
-        claims.release(
+        resource_claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), self.server['id'],
             objects.Selection(service_host='host1', nodename='host1'))

@@ -14,12 +14,12 @@ from nova import objects
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
-from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
-from tests.functional import recovering
 from tests.functional import races_base
+from tests.functional import recovering
 from tests.functional import reimage_base
 from tests.functional import stalling
 from tests import releases
@@ -117,9 +117,9 @@ class AllocationsTest(StallTestCase):
         self.rebuild(self.server)
         server = self.active(self.server)
         before = self._get_allocations_by_server_uuid(server['id'])
-        self.stub_out('cell0_rebuild.conductor.claims._settled',
-                      lambda *args: claims._RestingPlace(False))
-        claims.release(
+        self.stub_out('cell0_rebuild.conductor.resource_claims._settled',
+                      lambda *args: resource_claims._RestingPlace(False))
+        resource_claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), server['id'],
             objects.Selection(

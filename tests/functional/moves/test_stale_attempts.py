@@ -7,7 +7,7 @@ from nova import objects
 from nova.scheduler.client import query
 from nova.scheduler.client import report
 
-from cell0_rebuild.conductor import claims
+from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -85,7 +85,7 @@ class StaleAttemptTest(races_base.RaceTestCase):
 class StaleClaimTest(races_base.RaceTestCase):
 
     def test_a_stale_conductor_leaves_a_live_server_its_resources(self):
-        self.stub_out('cell0_rebuild.conductor.claims._PATIENCE', 1)
+        self.stub_out('cell0_rebuild.conductor.resource_claims._PATIENCE', 1)
         self.useFixture(base.Interception(
             base.CAST, before=self._release))
         self.rebuild(self.server)
@@ -96,7 +96,7 @@ class StaleClaimTest(races_base.RaceTestCase):
 
     def _release(self, api, context, instance, *args, **kwargs):
         """Do what a conductor does whose attempt had chosen this host."""
-        claims.release(
+        resource_claims.release(
             context.elevated(), report.report_client_singleton(),
             instance.uuid, objects.Selection(
                 service_host=kwargs['host'], nodename=kwargs['node'],

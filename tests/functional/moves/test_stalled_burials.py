@@ -18,7 +18,7 @@ import oslo_messaging as messaging
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -239,8 +239,8 @@ class InterruptedBurialTest(races_base.RaceTestCase):
         def get_notifier(*args, **kwargs):
             seen.append(len(depth))
             return notifier(*args, **kwargs)
-        lock, notifier = standing.held, rpc.get_notifier
-        self.stub_out('cell0_rebuild.move.standing.held', held)
+        lock, notifier = location.held, rpc.get_notifier
+        self.stub_out('cell0_rebuild.move.location.held', held)
         self.stub_out('nova.rpc.get_notifier', get_notifier)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(seen))

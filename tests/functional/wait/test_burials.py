@@ -93,7 +93,7 @@ class BurialTest(BurialCase):
     @ddt.data(ValueError, AttributeError)
     def test_what_fails_is_said_and_fails_no_burial(self, error):
         log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.conductor.waiters'))
+            'cell0_rebuild.conductor.show_as_build'))
 
         def site(conf):
             raise error('max_time is wrong')

@@ -22,7 +22,7 @@ from cell0_rebuild import allocations
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import standing
+from cell0_rebuild.move import location
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -53,7 +53,7 @@ def release(
     elif place.is_buried:
         release_all(context, instance_uuid)
     elif place.node != selection.nodename:
-        with standing.held(context, instance_uuid):
+        with location.held(context, instance_uuid):
             # Somebody may have buried it again, and it was rebuilt there.
             if _resting_place(context, instance_uuid) == place:
                 report_client.remove_provider_tree_from_instance_allocation(
@@ -104,7 +104,7 @@ def release_all(
     """
     try:
         allocations.Resources(context).release(
-            instance_uuid, standing.at_rest(context, instance_uuid))
+            instance_uuid, location.at_rest(context, instance_uuid))
     except exceptions.NoPlacement as error:
         # The next attempt begins with it again.
         LOG.warning('Its allocations could not be deleted: %s', error,
@@ -121,7 +121,7 @@ def release_accelerators(
         has other accelerators.
     """
     if identities and (
-            is_buried or standing.is_at_rest(context, attempt.uuid)):
+            is_buried or location.is_at_rest(context, attempt.uuid)):
         _delete_accelerators(context, identities)
 
 

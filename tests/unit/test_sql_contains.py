@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 import testtools
 
-from cell0_rebuild import db_text
+from cell0_rebuild import sql_contains
 
 DOCUMENTS = sa.table('documents', sa.column('spec', sa.Text))
 TEXT = '"cell0_rebuild"'
@@ -17,7 +17,7 @@ class ContainsTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.query = sa.select(DOCUMENTS.c.spec).where(
-            db_text.Contains(DOCUMENTS.c.spec, TEXT))
+            sql_contains.Contains(DOCUMENTS.c.spec, TEXT))
 
     def test_a_document_with_the_text_is_found(self):
         engine = sa.create_engine('sqlite://')
