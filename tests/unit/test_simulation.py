@@ -36,15 +36,15 @@ class TargetsTest(testtools.TestCase):
         self.assertEqual(0, fair.inversions)
         self.assertLess(fair.others / polling.others, 0.25)
 
-
     def test_refusals_do_not_repeat_where_hosts_are_down(self):
-        # Placement offers them all the time.
-        scenario = dataclasses.replace(scenarios.ALL['outage'], down=20)
+        # Placement offers them all the time. Two hours show it as twelve do,
+        # if less is allowed.
+        scenario = dataclasses.replace(
+            scenarios.ALL['outage'], down=20, hours=2, until=3)
         found = parts.run(
             scenario, scenarios.SAMPLE, parts.POLICIES['service, fair'])
         self.assertLess(5000, found.placed)
-        self.assertLess(found.calls, 2)
-        self.assertLess(found.disturbed, 0.5)
+        self.assertLess(found.disturbed, 0.15)
 
 
 class WorkloadTest(testtools.TestCase):
