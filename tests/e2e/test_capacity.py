@@ -5,6 +5,7 @@
 import concurrent.futures
 
 from tests.e2e import base
+from tests.integration import processes
 from tools.cloud import contents
 
 _MANY = 50
@@ -52,5 +53,6 @@ class CapacityTestCase(base.CloudTestCase):
     def _delete(self, servers):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(self.user.compute.delete_server, servers))
-        for server in servers:
-            self.delete_server(server)
+        processes.poll(
+            lambda: not list(self.user.compute.servers(details=False)),
+            'that all servers were deleted')

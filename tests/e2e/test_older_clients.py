@@ -15,10 +15,12 @@ _OPENED = '2.93'
 
 class OlderClientsTestCase(base.CloudTestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.cloud.up(api_microversion=_OPENED)
-        self.addCleanup(self.cloud.up, api_microversion=None)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cloud = clouds.shared()
+        cls.addClassCleanup(cloud.up, api_microversion=None)
+        cloud.up(api_microversion=_OPENED)
 
     def test_a_stock_microversion_lets_an_old_client_rebuild(self):
         client = plans.ROOT / '.state/older-client-venv/bin/openstack'
