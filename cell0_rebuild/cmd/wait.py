@@ -76,7 +76,7 @@ def _configure(argv: list[str]) -> list[str]:
     from cell0_rebuild import patching
     from cell0_rebuild.wait import options
     from cell0_rebuild.wait import rebuilds
-    from cell0_rebuild.wait import showing
+    from cell0_rebuild.wait import shown_status
     config.parse_args(argv, init_rpc=False)
     noop_messaging.set_up()
     log.setup(cfg.CONF, 'nova')
@@ -87,7 +87,7 @@ def _configure(argv: list[str]) -> list[str]:
     problems = [*conf.problems(cfg.CONF), *options.problems(cfg.CONF)]
     if problems:
         return problems
-    problems = showing.problems(cfg.CONF)
+    problems = shown_status.problems(cfg.CONF)
     if problems:
         return problems
     try:

@@ -14,7 +14,7 @@ from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
-from cell0_rebuild.wait import showing
+from cell0_rebuild.wait import shown_status
 from cell0_rebuild.wait import sweep
 
 
@@ -51,7 +51,7 @@ def check() -> None:
 
     :raises WrongOptions: if a value cannot be.
     """
-    problems = [*options.problems(cfg.CONF), *showing.problems(cfg.CONF)]
+    problems = [*options.problems(cfg.CONF), *shown_status.problems(cfg.CONF)]
     if problems:
         raise rebuilds.WrongOptions('; '.join(problems))
 
@@ -71,4 +71,4 @@ def sweeper(dry_run: bool = False) -> sweep.Sweeper:
             _UpdatesNothing())
     return sweep.Sweeper(
         context, cfg.CONF, rebuilds.RebuildClient(cfg.CONF),
-        notices.Notices(in_cell0), showing.ShownStatus(in_cell0))
+        notices.Notices(in_cell0), shown_status.ShownStatus(in_cell0))

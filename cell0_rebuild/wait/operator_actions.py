@@ -18,7 +18,7 @@ from cell0_rebuild.move import location
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
 from cell0_rebuild.wait import operator_decisions
-from cell0_rebuild.wait import showing
+from cell0_rebuild.wait import shown_status
 from cell0_rebuild.wait import wishes
 
 if ty.TYPE_CHECKING:
@@ -70,10 +70,10 @@ def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
     try:
         decide(context, instance_uuid, ended=True)
     except Unknown:
-        if not showing.show_error(cctxt, instance_uuid):
+        if not shown_status.show_error(cctxt, instance_uuid):
             raise
     else:
-        showing.show_error(cctxt, instance_uuid)
+        shown_status.show_error(cctxt, instance_uuid)
 
 
 def all_waiting(

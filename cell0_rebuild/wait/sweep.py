@@ -21,7 +21,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import backoff
-from cell0_rebuild.wait import batches
+from cell0_rebuild.wait import counters
 from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import hold_reasons
 from cell0_rebuild.wait import images
@@ -29,6 +29,7 @@ from cell0_rebuild.wait import in_flight
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import parallel
 from cell0_rebuild.wait import placement_checks
 from cell0_rebuild.wait import project_limit
 from cell0_rebuild.wait import reasons
@@ -36,7 +37,6 @@ from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import shares
-from cell0_rebuild.wait import counters
 from cell0_rebuild.wait import waiting_server as records
 from cell0_rebuild.wait import wish_options
 
@@ -72,7 +72,7 @@ class OwnerNotifier(ty.Protocol):
 
 
 class StatusUpdater(ty.Protocol):
-    """Shows servers as BUILD; see :class:`showing.ShownStatus`."""
+    """Shows servers as BUILD; see :class:`shown_status.ShownStatus`."""
 
     def update(
         self, waiting: collections.abc.Set[str],
@@ -131,7 +131,7 @@ class Sweeper:
 
     def __init__(
         self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        requester: batches.RebuildRequester, notifier: OwnerNotifier,
+        requester: parallel.RebuildRequester, notifier: OwnerNotifier,
         updater: StatusUpdater,
         clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
     ) -> None:
@@ -231,7 +231,7 @@ class Sweeper:
         ordered = order.stand_back(
             ordered, self._refused_project,
             lambda server: self._backoff.times(server.uuid))
-        batch: list[batches.Request] = []
+        batch: list[parallel.Request] = []
         for server in self._failures.ordered(
                 self._in_flight.ordered(ordered, shape_of, now),
                 lambda server: server.uuid):
@@ -248,7 +248,7 @@ class Sweeper:
                 continue
             batch.append(request)
             # The others wait to see what becomes of the first of a shape.
-            if (len(batch) == batches.MOST
+            if (len(batch) == parallel.MOST
                     or not self._in_flight.has_landed(shape, section)):
                 self._request(batch, section, now, result)
                 batch = []
@@ -329,7 +329,7 @@ class Sweeper:
         self, server: records.Waiting, shape: shape_cache.Shape,
         section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
         result: SweepResult,
-    ) -> batches.Request | None:
+    ) -> parallel.Request | None:
         """Return the request for the rebuild of a server.
 
         It counts as sent. If the server may not be sent now, the result is
@@ -351,10 +351,10 @@ class Sweeper:
             result.reasons[server.uuid] = reason
             return None
         self._in_flight.record_sent(server, shape, now)
-        return batches.Request(server, shape, image_id)
+        return parallel.Request(server, shape, image_id)
 
     def _request(
-        self, batch: list[batches.Request],
+        self, batch: list[parallel.Request],
         section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
         result: SweepResult,
     ) -> None:
@@ -367,7 +367,7 @@ class Sweeper:
         accepted: set[str] = set()
         started = time.monotonic()
         try:
-            answers = batches.answers(self._requester, batch)
+            answers = parallel.answers(self._requester, batch)
             accepted = {
                 request.server.uuid for request, answer in zip(batch, answers)
                 if answer.outcome is _Outcome.ACCEPTED}

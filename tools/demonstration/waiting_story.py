@@ -12,7 +12,7 @@ from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import service
-from cell0_rebuild.wait import showing
+from cell0_rebuild.wait import shown_status
 from cell0_rebuild.wait import sweep
 from demonstration import deployment
 from demonstration import dialogue as dialogues
@@ -78,7 +78,7 @@ class Story:
         in_cell0 = cells.in_cell0(context)
         return sweep.Sweeper(
             context, cfg.CONF, self._requests, notices.Notices(in_cell0),
-            showing.ShownStatus(in_cell0))
+            shown_status.ShownStatus(in_cell0))
 
     def _fill(self):
         self._screen.step(

@@ -5,7 +5,7 @@
 import fixtures
 import testtools
 
-from cell0_rebuild.wait import showing
+from cell0_rebuild.wait import shown_status
 
 
 class BoundTestCase(testtools.TestCase):
@@ -16,10 +16,10 @@ class BoundTestCase(testtools.TestCase):
         # Those of "no" cannot be shown otherwise.
         for name in ('_show_build', 'show_error'):
             self.useFixture(fixtures.MonkeyPatch(
-                f'cell0_rebuild.wait.showing.{name}',
+                f'cell0_rebuild.wait.shown_status.{name}',
                 lambda context, uuid: not uuid.startswith('no') and (
                     self.written.append(uuid) or True)))
-        self.status = showing.ShownStatus(None)
+        self.status = shown_status.ShownStatus(None)
 
     def servers(self, name, count):
         return {f'{name}-{number:03}' for number in range(count)}

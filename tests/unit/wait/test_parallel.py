@@ -6,7 +6,7 @@ import threading
 
 import testtools
 
-from cell0_rebuild.wait import batches
+from cell0_rebuild.wait import parallel
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import shape_cache
 from tests.unit.wait import samples
@@ -31,15 +31,15 @@ class BatchesTest(testtools.TestCase):
 
     def answers(self, count):
         """Return what is answered to requests for as many servers."""
-        return [answer.text for answer in batches.answers(Requester(count), [
-            batches.Request(samples.server(number), shape_cache.Shape('room'),
+        return [answer.text for answer in parallel.answers(Requester(count), [
+            parallel.Request(samples.server(number), shape_cache.Shape('room'),
                             f'image-{number}')
             for number in range(count)])]
 
     def test_all_of_a_batch_are_requested_at_the_same_time(self):
         self.assertEqual(
             [f'{samples.server(number).uuid} a image-{number}'
-             for number in range(batches.MOST)], self.answers(batches.MOST))
+             for number in range(parallel.MOST)], self.answers(parallel.MOST))
 
     def test_one_is_requested_by_the_thread_that_sweeps(self):
         threads = []
@@ -49,6 +49,6 @@ class BatchesTest(testtools.TestCase):
                 threads.append(threading.current_thread())
                 return super().request(*args)
 
-        batches.answers(Watched(1), [batches.Request(
+        parallel.answers(Watched(1), [parallel.Request(
             samples.server(), shape_cache.Shape('room'), None)])
         self.assertEqual([threading.current_thread()], threads)

@@ -8,7 +8,7 @@ from nova import context as nova_context
 from nova.db.main import models
 
 from cell0_rebuild.wait import operator_actions
-from cell0_rebuild.wait import showing
+from cell0_rebuild.wait import shown_status
 from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
@@ -88,7 +88,7 @@ class ShowingTest(showing_base.ShowingTestCase):
 
     def test_it_stays_error_if_its_waiting_is_ended_in_a_sweep(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.showing.ShownStatus.update',
+            'cell0_rebuild.wait.shown_status.ShownStatus.update',
             before=lambda *args: operator_actions.end(
                 nova_context.get_admin_context(), self.server['id'])))
         self.sweeper.sweep()
@@ -128,5 +128,5 @@ class RefusedTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_what_nova_api_would_refuse_is_a_wrong_option(self):
         self.flags(show='build', group=keystone.GROUP)
-        [problem] = showing.problems(self.sweeper._conf)
+        [problem] = shown_status.problems(self.sweeper._conf)
         self.assertIn('[cell0_rebuild_wait] show = build', problem)
