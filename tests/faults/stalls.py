@@ -29,6 +29,8 @@ _HELD, _STALL = 6, 20
 _AGE = 1
 # How long it may take until the server is there again.
 _PATIENCE = 60
+# What a claim writes.
+_EXTRA = 'instance_extra'
 
 
 @dataclasses.dataclass
@@ -140,7 +142,9 @@ class StallSeries(series.Series):
 
     def _then_go_on(self, server):
         self.check_active(server)
-        self.check_complete(server)
+        # Whoever goes on lets a compute claim just when recover is in cell0.
+        # Nova's fixture has one database at a time for all that name none.
+        self.check_complete(server, [_EXTRA])
         if self._written not in (None, len(self.cinder.written)):
             raise stories.Lost('an image was written when it was ACTIVE')
         wanted = self.api.get_server(server['id'])['flavor']['vcpus']
@@ -149,4 +153,5 @@ class StallSeries(series.Series):
             self._get_allocations_by_server_uuid(server['id']).values()]
         if claimed.count(wanted) != len(claimed):
             raise stories.Lost(f'it is allocated {claimed} VCPUs')
-        self._finish(server)
+        self.delete(server)
+        self.check_gone(server, f'orphans in cell0.{_EXTRA}'.__eq__)
