@@ -44,6 +44,7 @@ class TargetsTest(testtools.TestCase):
         found = parts.run(
             scenario, scenarios.SAMPLE, parts.POLICIES['service, fair'])
         self.assertLess(5000, found.placed)
+        self.assertLess(found.calls, 2)
         self.assertLess(found.disturbed, 0.15)
 
 
