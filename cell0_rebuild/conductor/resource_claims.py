@@ -9,6 +9,8 @@ the claim of a stale attempt may stand beside that of the live server.
 
 from __future__ import annotations
 
+import collections
+import collections.abc
 import typing as ty
 
 from nova.accelerator import cyborg
@@ -16,6 +18,7 @@ from nova.compute import vm_states
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
+from oslo_serialization import jsonutils
 import tenacity
 
 from cell0_rebuild import allocations
@@ -52,12 +55,73 @@ def release(
             {'host': selection.service_host}, instance_uuid=instance_uuid)
     elif place.is_buried:
         release_all(context, instance_uuid)
-    elif place.node != selection.nodename:
+    else:
         with location.held(context, instance_uuid):
             # Somebody may have buried it again, and it was rebuilt there.
-            if _resting_place(context, instance_uuid) == place:
+            if _resting_place(context, instance_uuid) != place:
+                return
+            if place.node == selection.nodename:
+                _release_doubled(
+                    context, report_client, instance_uuid, selection)
+            else:
                 report_client.remove_provider_tree_from_instance_allocation(
                     context, instance_uuid, selection.compute_node_uuid)
+
+
+def _release_doubled(
+    context: nova_context.RequestContext,
+    report_client: report.SchedulerReportClient, instance_uuid: str,
+    selection: objects.Selection,
+) -> None:
+    """Release what a stale attempt has claimed on the host of the server.
+
+    The two claims are one, unless the host has several nested providers of a
+    resource, say two GPUs, or several shared ones.
+
+    :raises AllocationUpdateFailed: if the allocations change meanwhile.
+    """
+    found = report_client.get_allocs_for_consumer(context, instance_uuid)
+    stale = doubled(found['allocations'], jsonutils.loads(
+        selection.allocation_request)['allocations'])
+    if stale:
+        report_client.put_allocations(context, instance_uuid, dict(
+            found, allocations={
+                provider: allocation
+                for provider, allocation in found['allocations'].items()
+                if provider not in stale}))
+
+
+def doubled(
+    allocations: dict[str, ty.Any], claim: dict[str, ty.Any]
+) -> set[str]:
+    """Return the providers of a claim that other providers stand in for.
+
+    :param allocations: of the server, ``{provider: {'resources': {class:
+        amount}}}``; Nova has merged a claim of each attempt into them.
+    :param claim: what the stale attempt has claimed, in the same form.
+    :returns: none if the amounts do not show which are too many.
+    """
+    others = [allocation['resources']
+              for provider, allocation in allocations.items()
+              if provider not in claim]
+    classes = set().union(*others)
+    stale = {provider for provider, allocation in claim.items()
+             if provider in allocations
+             and classes.issuperset(allocation['resources'])}
+    claimed = _sums(claim[provider]['resources'] for provider in stale)
+    held = _sums(others)
+    if any(held[name] != amount for name, amount in claimed.items()):
+        return set()
+    return stale
+
+
+def _sums(
+    parts: collections.abc.Iterable[dict[str, int]]
+) -> collections.Counter[str]:
+    sums: collections.Counter[str] = collections.Counter()
+    for part in parts:
+        sums.update(part)
+    return sums
 
 
 def release_leftovers(

@@ -13,13 +13,35 @@ from tests.functional import databases
 from tests.functional import races_base
 
 
-class StaleAttemptTest(races_base.RaceTestCase):
-    """The first scheduler's answer is a failure, and late."""
+class StaleTestCase(races_base.RaceTestCase):
+    """The first scheduler's answer is late."""
 
     def setUp(self):
         super().setUp()
         self._calls = 0
         self._select = query.SchedulerQueryClient.select_destinations
+
+    def wait_until_answered(self):
+        self._wait_for_assert(
+            lambda: self.assertIn('is no longer the current one',
+                                  self.stdlog.logger.output))
+
+    def _answer_late(self, wait, answer=None):
+        def select(*args, **kwargs):
+            self._calls += 1
+            if self._calls > 1:
+                return self._select(*args, **kwargs)
+            self.bury_as_an_operator_would()
+            self.rebuild(self.server)
+            wait()
+            if answer:
+                return answer(*args, **kwargs)
+            raise exception.NoValidHost(reason='late')
+        self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
+                      'select_destinations', select)
+
+
+class StaleAttemptTest(StaleTestCase):
 
     def test_a_late_no_valid_host_leaves_the_live_server_its_resources(self):
         self._answer_late(lambda: self.active(self.server))
@@ -62,24 +84,48 @@ class StaleAttemptTest(races_base.RaceTestCase):
             [self._get_provider_uuid_by_host('host1')],
             list(self._get_allocations_by_server_uuid(self.server['id'])))
 
-    def wait_until_answered(self):
-        self._wait_for_assert(
-            lambda: self.assertIn('is no longer the current one',
-                                  self.stdlog.logger.output))
 
-    def _answer_late(self, wait, answer=None):
-        def select(*args, **kwargs):
-            self._calls += 1
-            if self._calls > 1:
-                return self._select(*args, **kwargs)
-            self.bury_as_an_operator_would()
-            self.rebuild(self.server)
-            wait()
-            if answer:
-                return answer(*args, **kwargs)
-            raise exception.NoValidHost(reason='late')
-        self.stub_out('nova.scheduler.client.query.SchedulerQueryClient.'
-                      'select_destinations', select)
+class LateHostWithGpusTest(StaleTestCase):
+    """The host has two GPUs, and the stale attempt claims the other one."""
+
+    GPU = 'CUSTOM_GPU'
+
+    def bury(self, **body):
+        return super().bury(flavorRef=self._create_flavor(
+            extra_spec={f'resources:{self.GPU}': '1'}), **body)
+
+    def test_a_late_host_leaves_a_live_server_one_of_two_gpus(self):
+        host = self._get_provider_uuid_by_host('host1')
+        gpus = [self._add_gpu(host, name) for name in ('gpu1', 'gpu2')]
+        claimed = []
+
+        def select_and_look(*args, **kwargs):
+            claimed.append(self._claimed())
+            hosts = self._select(*args, **kwargs)
+            claimed.append(self._claimed())
+            return hosts
+        self._answer_late(
+            lambda: self.active(self.server), select_and_look)
+        self.rebuild(self.server)
+        self.wait_until_answered()
+        before, between = claimed
+        self.assertEqual({host, *gpus}, set(between))
+        self.assertEqual(before, self._claimed())
+
+    def _claimed(self):
+        return {provider: found['resources'] for provider, found in
+                self._get_allocations_by_server_uuid(
+                    self.server['id']).items()}
+
+    def _add_gpu(self, host, name):
+        self.placement.put(
+            f'/resource_classes/{self.GPU}', {}, version='1.7')
+        gpu = self.placement.post('/resource_providers', {
+            'name': name, 'parent_provider_uuid': host},
+            version='1.20').body['uuid']
+        self._set_inventory(gpu, {
+            'resource_class': self.GPU, 'total': 1})
+        return gpu
 
 
 class StaleClaimTest(races_base.RaceTestCase):
