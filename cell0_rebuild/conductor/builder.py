@@ -224,9 +224,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         # It is there also if the database goes away while it commits.
         self._cell = cell
-        if not attempts.into_cell(
-                context, self._attempt, cell) and not location.is_abandoned(
-                    context, self._attempt.uuid):
+        is_mapped = attempts.into_cell(context, self._attempt, cell, instance)
+        if not is_mapped and not location.is_abandoned(
+                context, self._attempt.uuid):
             attempts.remove_row(context, self._attempt, cell, instance.id)
             self._check_current(context)
 

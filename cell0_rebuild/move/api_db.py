@@ -25,6 +25,7 @@ import sqlalchemy as sa
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import late_changes
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained_db
 
@@ -263,14 +264,18 @@ def refresh(
 @api_db_api.context_manager.writer
 def into_cell(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    cell_id: int,
+    cell_id: int, bring: ty.Callable[[dict[str, ty.Any]], None],
 ) -> bool:
     """Map the server of an attempt to a real cell.
 
+    :param bring: is called with what is watched of the build request; its row
+        is locked meanwhile.
     :returns: False if the attempt has ended or the server is in a cell.
     """
-    if _locked(context, instance_uuid, generation) is None:
+    locked = _locked(context, instance_uuid, generation)
+    if locked is None:
         return False
+    bring(late_changes.watched_in(locked.instance))
     return _set_cell(context, instance_uuid, None, cell_id)
 
 

@@ -51,10 +51,12 @@ class Attempt:
         record; None if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
-    :param last_watched: what was watched when the build request went; None if
-        that is not known.
+    :param last_watched: what was watched when the build request went, or
+        later in the real cell; None if that is not known.
     :param in_cell: the row in the real cell has the same.
     :param row_id: the row that Nova has created in the real cell.
+    :param left_in_cell: what its owner has changed in the row in the real
+        cell, and is not in the row in cell0 yet.
     :param recorded: its failure is in the history of the row in cell0.
     :param notified: the notifications of its failure were sent.
     """
@@ -68,6 +70,7 @@ class Attempt:
     last_watched: dict[str, ty.Any] | None = None
     in_cell: bool = False
     row_id: int | None = None
+    left_in_cell: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     recorded: bool = False
     notified: bool = False
 
@@ -189,14 +192,26 @@ def is_current(
 
 def into_cell(
     context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping,
+    cell: objects.CellMapping, instance: objects.Instance,
 ) -> bool:
     """Map the server to the real cell in which Nova has created it.
 
+    What its owner has changed on the build request meanwhile is brought into
+    the row first: from here on the owner sees and changes that.
+
+    :param instance: as Nova has created it.
     :returns: False if the attempt has ended or the server is in a cell.
     """
+    def bring(last: dict[str, ty.Any]) -> None:
+        changed = late_changes.changes(
+            late_changes.watched(attempt.instance), last)
+        with contextlib.suppress(exception.InstanceNotFound):
+            late_changes.apply(
+                cells.targeted(context, cell), instance, (), changed)
+        late_changes.update(attempt.instance, changed)
+
     return bool(api_db.into_cell(
-        context, attempt.uuid, attempt.generation, cell.id))
+        context, attempt.uuid, attempt.generation, cell.id, bring))
 
 
 def remove_row(

@@ -13,17 +13,16 @@ import contextlib
 import inspect
 import typing as ty
 
-from nova.compute import task_states
 from nova.compute import vm_states
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
-import sqlalchemy as sa
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import instance_row
 from cell0_rebuild.move import late_changes
 
 if ty.TYPE_CHECKING:
@@ -141,92 +140,20 @@ def watched(
 
     :raises LostRace: if somebody works on it in cell0.
     """
-    found: _Row | None = _read(context, instance_uuid)
+    found: instance_row.Watched | None = _read(context, instance_uuid)
     if found is None or found.deleted:
         return None
     if found.task_state is not None:
         raise exceptions.LostRace(
             f'the server is {found.task_state} in cell0')
-    return found.watched
-
-
-class _Row(ty.NamedTuple):
-    """What is read of a row.
-
-    :param deleted: its owner deleted it.
-    :param being_deleted: its owner is about to.
-    :param watched: as :mod:`late_changes` has it.
-    """
-
-    deleted: bool
-    being_deleted: bool
-    task_state: str | None
-    watched: dict[str, ty.Any]
+    return found.values
 
 
 @main_db_api.pick_context_manager_reader
 def _read(
     context: nova_context.RequestContext, instance_uuid: str
-) -> _Row | None:
-    return _read_row(context, instance_uuid)
-
-
-def _read_row(
-    context: nova_context.RequestContext, instance_uuid: str,
-    is_locked: bool = False,
-) -> _Row | None:
-    """Return what is needed of a row; None if it is not there.
-
-    Nova would read the objects with all else that they have.
-
-    :param is_locked: lock it, as :func:`_lock` does.
-    """
-    instance, volume = models.Instance, models.BlockDeviceMapping
-    query = context.session.query(
-        instance.deleted, instance.vm_state, instance.task_state,
-        *(getattr(instance, field) for field in late_changes.FIELDS),
-        volume.uuid, volume.delete_on_termination,
-        volume.deleted.label('volume_deleted'),
-    ).outerjoin(
-        volume, volume.instance_uuid == instance.uuid,
-    ).filter(instance.uuid == instance_uuid)
-    rows = (query.with_for_update() if is_locked else query).all()
-    if not rows:
-        return None
-    row = rows[0]
-    return _Row(
-        bool(row.deleted),
-        # Nova deletes the row with the vm_state "deleted" and no task_state.
-        row.task_state == task_states.DELETING
-        or row.vm_state == vm_states.DELETED,
-        row.task_state, _watched(context, instance_uuid, rows))
-
-
-def _watched(
-    context: nova_context.RequestContext, instance_uuid: str,
-    rows: list[ty.Any],
-) -> dict[str, ty.Any]:
-    metadata, tag = models.InstanceSystemMetadata, models.Tag
-    others = context.session.query(metadata.value, tag.tag).select_from(
-        models.Instance,
-    ).outerjoin(metadata, sa.and_(
-        metadata.instance_uuid == models.Instance.uuid,
-        metadata.key == 'locked_reason', metadata.deleted == 0,
-    )).outerjoin(
-        tag, tag.resource_id == models.Instance.uuid,
-    ).filter(models.Instance.uuid == instance_uuid).all()
-    # Others compare what is in objects: they give it the same form.
-    return late_changes.watched(
-        objects.Instance(
-            system_metadata={
-                'locked_reason': others[0].value if others else None},
-            **{field: getattr(rows[0], field)
-               for field in late_changes.FIELDS}),
-        [objects.BlockDeviceMapping(
-            uuid=row.uuid, delete_on_termination=row.delete_on_termination)
-         for row in rows if row.uuid and not row.volume_deleted],
-        [objects.Tag(tag=name) for name in sorted({
-            row.tag for row in others if row.tag is not None})])
+) -> instance_row.Watched | None:
+    return instance_row.read(context, instance_uuid)
 
 
 def is_deleted(
@@ -259,10 +186,10 @@ def close(
     :returns: True if the server was deleted here, or is being deleted; then
         the row stays as it is.
     """
-    found = _read_row(context, instance_uuid, is_locked=True)
+    found = instance_row.read(context, instance_uuid, is_locked=True)
     if found is None or found.deleted:
         return found is not None
-    if carry_over(late_changes.changes(baseline, found.watched)) and (
+    if carry_over(late_changes.changes(baseline, found.values)) and (
             not found.being_deleted):
         _remove(context, instance_uuid)
     return found.being_deleted

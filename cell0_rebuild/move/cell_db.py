@@ -19,6 +19,8 @@ from nova import exception
 from nova import objects
 
 from cell0_rebuild import cells
+from cell0_rebuild import db_errors
+from cell0_rebuild.move import instance_row
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -73,6 +75,7 @@ def find(
 def remove(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int | None = None,
+    keep: ty.Callable[[dict[str, ty.Any]], None] | None = None,
 ) -> bool:
     """Delete a server that never got a host from a real cell, for good.
 
@@ -80,6 +83,8 @@ def remove(
     remove the mapping and the RequestSpec of the server.
 
     :param row_id: only this row.
+    :param keep: is called with what was watched of the row when it went, if
+        somebody had written it.
     :returns: False if it was not there.
     :raises ObjectActionError: if it has a host.
     """
@@ -87,10 +92,8 @@ def remove(
     if row_id is not None:
         conditions['id'] = main_db_api.equal_any(row_id)
     try:
-        # Not Instance.destroy: it looks at the host that it has read.
-        main_db_api.instance_destroy(
-            cells.targeted(context, cell), instance_uuid, hard_delete=True,
-            constraint=main_db_api.constraint(**conditions))
+        last = _destroy(
+            cells.targeted(context, cell), instance_uuid, conditions)
     except exception.InstanceNotFound:
         return False
     except exception.ConstraintNotMet as error:
@@ -98,7 +101,27 @@ def remove(
         if row_id is not None and row is not None and row.id != row_id:
             return False
         raise on_host() from error
+    if keep is not None and last is not None and last.written:
+        keep(last.values)
     return True
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def _destroy(
+    context: nova_context.RequestContext, instance_uuid: str,
+    conditions: dict[str, ty.Any],
+) -> instance_row.Watched | None:
+    """Delete a row, and return what is watched of it at the end.
+
+    It is locked meanwhile: an update comes before, or finds no row.
+    """
+    last = instance_row.read(context, instance_uuid, is_locked=True)
+    # Not Instance.destroy: it looks at the host that it has read.
+    main_db_api.instance_destroy(
+        context, instance_uuid, hard_delete=True,
+        constraint=main_db_api.constraint(**conditions))
+    return last
 
 
 def delete(

@@ -55,6 +55,16 @@ def watched(
     return found
 
 
+def watched_in(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
+    """Return the same of an instance as a build request stores it.
+
+    To make the object takes long.
+    """
+    data = primitive['nova_object.data']
+    return {**{field: data[field] for field in FIELDS if field in data},
+            'locked_reason': data['system_metadata'].get('locked_reason')}
+
+
 def changes(
     before: dict[str, ty.Any], after: dict[str, ty.Any]
 ) -> dict[str, ty.Any]:
@@ -65,7 +75,7 @@ def changes(
 
 def apply(
     context: nova_context.RequestContext, instance: objects.Instance,
-    bdms: objects.BlockDeviceMappingList, changed: dict[str, ty.Any],
+    bdms: ty.Iterable[objects.BlockDeviceMapping], changed: dict[str, ty.Any],
 ) -> None:
     """Write changes to the server, through objects that callers may hold.
 
@@ -180,7 +190,17 @@ def keep_late(
     :param seen: what :func:`keep_changes` has written.
     :param last: the instance of the build request, which is deleted.
     """
-    changed = changes(seen, watched(last))
+    write(cctxt, instance_uuid, changes(seen, watched(last)))
+
+
+def write(
+    cctxt: nova_context.RequestContext, instance_uuid: str,
+    changed: dict[str, ty.Any],
+) -> None:
+    """Write changes to the row in cell0, unless its owner deleted it.
+
+    :param cctxt: targeted at cell0.
+    """
     if not changed:
         return
     with contextlib.suppress(exception.InstanceNotFound):

@@ -81,6 +81,8 @@ def bury_again(
         **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
         _remove_row(context, attempt, cell)
+    if buried and attempt.left_in_cell:
+        _show(context, cctxt, attempt)
     if not buried:
         deletion.clear(context, attempt.uuid)
     return buried
@@ -94,6 +96,8 @@ def _show(
     with location.held(context, attempt.uuid):
         is_ours = location.is_in_cell0(context, attempt.uuid)
         if is_ours:
+            late_changes.write(cctxt, attempt.uuid, attempt.left_in_cell)
+            attempt.left_in_cell = {}
             cell0_db.show(cctxt, attempt.uuid)
     return is_ours
 
@@ -104,10 +108,21 @@ def _remove_row(
 ) -> None:
     with location.at_rest(context, attempt.uuid) as is_at_rest:
         if is_at_rest:
-            cell_db.remove(context, attempt.uuid, cell)
+            cell_db.remove(
+                context, attempt.uuid, cell, keep=_keep(attempt))
         elif attempt.row_id is not None:
             # A later attempt may have created another.
             attempts.remove_row(context, attempt, cell, attempt.row_id)
+
+
+def _keep(
+    attempt: attempts.Attempt
+) -> ty.Callable[[dict[str, ty.Any]], None]:
+    """Return what remembers the last changes of a row that is removed."""
+    def keep(last: dict[str, ty.Any]) -> None:
+        attempt.left_in_cell = late_changes.changes(
+            attempt.last_watched or {}, last)
+    return keep
 
 
 def _prepare(
@@ -150,7 +165,8 @@ def _keep_changes(
     if attempt.stage.is_mapped_back:
         # The row in cell0 has them, and whatever was changed after that.
         return {}
-    if attempt.in_cell or (attempt.handed_over and not attempt.last_watched):
+    if (_is_mapped(context, attempt, cell) if not attempt.handed_over
+            else attempt.in_cell or not attempt.last_watched):
         # Its owner may have updated it in its cell.
         with contextlib.suppress(exception.InstanceNotFound):
             attempt.last_watched = late_changes.watched(
@@ -162,10 +178,20 @@ def _keep_changes(
             context, attempt.uuid).instance
     except exception.BuildRequestNotFound:
         last = attempt.instance
-    seen = attempt.last_watched or late_changes.watched(last)
+    seen = late_changes.watched(last)
     late_changes.keep_changes(
-        cctxt, attempt.record, last, attempt.bdms, seen)
+        cctxt, attempt.record, last, attempt.bdms,
+        attempt.last_watched or seen)
     return seen
+
+
+def _is_mapped(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None,
+) -> bool:
+    """Tell whether the owner reaches the row in the real cell already."""
+    place = location.place(context, attempt.uuid)
+    return cell is not None and place is not None and place.cell_id == cell.id
 
 
 def _is_ours(
@@ -279,7 +305,8 @@ def _leave_cell(
         attempt.reach(stages.Stage.MAPPED_BACK)
     with _back_to(context, attempt, cell, cell0):
         if cell0_db.is_there(cctxt, uuid) and (
-                cell_db.remove(context, uuid, cell, attempt.row_id)
+                cell_db.remove(
+                    context, uuid, cell, attempt.row_id, _keep(attempt))
                 or cell_db.find(context, uuid, cell) is None):
             attempt.reach(stages.Stage.OUT_OF_CELL)
     left = attempt.stage is stages.Stage.OUT_OF_CELL

@@ -190,7 +190,9 @@ class Series(stories.Deployment):
             self.check_gone(server, remains.ACCELERATORS.__eq__)
 
     def _then_recover(self, server):
+        asked = self.update(server)
         self.recover(server)
+        self.check_updated(server, asked)
         if self.check_shown(server) != 'ACTIVE':
             self.wait_for(server, 'ERROR')
             self.have_capacity(True)
@@ -200,6 +202,7 @@ class Series(stories.Deployment):
                     f'a second rebuild answers {answer.text}')
         self.check_active(server)
         self.check_complete(server)
+        self.check_updated(server, asked)
         self._finish(server)
 
     def recover(self, server):

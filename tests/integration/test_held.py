@@ -59,7 +59,8 @@ class HeldTest(specs_base.SpecTestCase):
 
     def test_a_way_into_a_cell_waits(self):
         self.assert_waits(lambda: api_db.into_cell(
-            self.another_context(), self.uuid, GENERATION, self.cell.id))
+            self.another_context(), self.uuid, GENERATION, self.cell.id,
+            lambda last: None))
 
     def test_a_burial_waits(self):
         self.assert_waits(lambda: api_db.to_cell0(
@@ -74,7 +75,8 @@ class HeldTest(specs_base.SpecTestCase):
     def map_to_cell(self):
         """Map the server to its cell."""
         self.assertTrue(api_db.into_cell(
-            self.another_context(), self.uuid, GENERATION, self.cell.id))
+            self.another_context(), self.uuid, GENERATION, self.cell.id,
+            lambda last: None))
 
     def test_who_has_waited_for_it_sees_how_it_was_moved(self):
         found = []

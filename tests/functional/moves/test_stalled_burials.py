@@ -199,9 +199,9 @@ class InterruptedBurialTest(races_base.RaceTestCase):
     def test_its_row_goes_though_the_server_is_in_another_cell_by_then(self):
         remove, lost = cell_db.remove, []
 
-        def lose(*args):
+        def lose(*args, **kwargs):
             if lost:
-                return remove(*args)
+                return remove(*args, **kwargs)
             self.disable('host1')
             self.disable('host2', 'enabled')
             owner = threading.Thread(target=self.ask_until_accepted)

@@ -12,6 +12,7 @@ from nova import context as nova_context
 from nova import objects
 from oslo_db import exception as db_exc
 
+from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import late_changes
@@ -137,6 +138,13 @@ class RebuiltTest(UpdateTestCase):
         self.active(self.server)
         self.assert_updated()
 
+    def test_the_last_of_two_changes_is_kept(self):
+        self.at(recovering.SCHEDULER)
+        self.at(MAP, 'after')
+        self.rebuild_now()
+        self.active(self.server)
+        self.assert_updated()
+
     def test_an_update_that_read_it_in_cell0_is_kept(self):
         self.at(UPDATE, act=lambda *args: self.rebuild(self.server))
         self.update_but_zone()
@@ -211,7 +219,8 @@ class BuriedAgainTest(UpdateTestCase):
 
     @ddt.data(
         ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
-        ('it_is_created_in_its_cell', recovering.TAGS, 'before'))
+        ('it_is_created_in_its_cell', recovering.TAGS, 'before'),
+        ('it_is_mapped_to_its_cell', MAP, 'after'))
     @ddt.unpack
     def test_what_is_changed_before_the_hand_over_is_kept_while(
             self, _name, step, when):
@@ -229,6 +238,39 @@ class BuriedAgainTest(UpdateTestCase):
             self, _name, step, when):
         self.at(recovering.CAST, act=fail)
         self.at(step, when)
+        self.rebuild_now()
+        self.buried_again(self.server)
+        self.assert_updated()
+
+    @ddt.data(
+        ('not_handed_over', recovering.HAND_OVER),
+        ('handed_over', recovering.CAST))
+    @ddt.unpack
+    def test_an_update_that_read_it_in_its_cell_is_kept_if_it_was(
+            self, _name, death):
+        found = []
+
+        def read_and_fail(*args, **kwargs):
+            [cell] = objects.InstanceMappingList.get_by_instance_uuids(
+                nova_context.get_admin_context(), [self.server['id']])
+            found.append(objects.Instance.get_by_uuid(
+                cells.targeted(cell._context, cell.cell_mapping),
+                self.server['id']))
+            fail()
+
+        def save(*args, **kwargs):
+            found[0].access_ip_v4 = '192.0.2.7'
+            found[0].save()
+        self.at(death, act=read_and_fail)
+        self.at(recovering.REMOVE, act=save)
+        self.rebuild_now()
+        server = self.buried_again(self.server)
+        self.assertEqual('192.0.2.7', server['accessIPv4'])
+
+    def test_the_last_of_two_changes_is_kept(self):
+        self.at(recovering.SCHEDULER)
+        self.at(MAP, 'after')
+        self.at(recovering.HAND_OVER, act=fail)
         self.rebuild_now()
         self.buried_again(self.server)
         self.assert_updated()
@@ -272,6 +314,7 @@ class RecoveredTest(UpdateTestCase):
     @ddt.data(
         ('scheduler', recovering.SCHEDULER, 'on its way'),
         ('row', recovering.TAGS, 'on its way'),
+        ('mapped', recovering.HAND_OVER, 'on its way'),
         ('cast', recovering.CAST, 'not built'))
     @ddt.unpack
     def test_what_is_changed_is_kept_if_a_conductor_died_at(
@@ -290,6 +333,13 @@ class RecoveredTest(UpdateTestCase):
         self.rebuild_until(step, before=recovering.crash)
         self.update()
         self.assert_recovered('hidden')
+        self.assert_updated()
+
+    def test_the_last_of_two_changes_is_kept_if_it_died_in_the_cell(self):
+        self.at(recovering.SCHEDULER)
+        self.rebuild_until(recovering.HAND_OVER, before=recovering.crash)
+        self.update()
+        self.assert_recovered('on its way')
         self.assert_updated()
 
     def test_the_last_of_two_changes_is_kept_if_it_died_on_the_way_back(self):

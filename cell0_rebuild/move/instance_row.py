@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is watched of the row of a server, in cell0 or in a real cell.
+
+Nova would read the objects with all else that they have.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.compute import task_states
+from nova.compute import vm_states
+from nova.db.main import models
+from nova import objects
+import sqlalchemy as sa
+
+from cell0_rebuild.move import late_changes
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
+
+class Watched(ty.NamedTuple):
+    """What is read of a row.
+
+    :param deleted: its owner deleted it.
+    :param being_deleted: its owner is about to.
+    :param written: somebody has written it since it was created.
+    :param values: as :mod:`late_changes` has them.
+    """
+
+    deleted: bool
+    being_deleted: bool
+    written: bool
+    task_state: str | None
+    values: dict[str, ty.Any]
+
+
+def read(
+    context: nova_context.RequestContext, instance_uuid: str,
+    is_locked: bool = False,
+) -> Watched | None:
+    """Return what is watched of a row; None if it is not there.
+
+    :param context: targeted at a cell, in a transaction.
+    :param is_locked: lock it until the transaction ends.
+    """
+    instance, volume = models.Instance, models.BlockDeviceMapping
+    query = context.session.query(
+        instance.deleted, instance.vm_state, instance.task_state,
+        instance.updated_at,
+        *(getattr(instance, field) for field in late_changes.FIELDS),
+        volume.uuid, volume.delete_on_termination,
+        volume.deleted.label('volume_deleted'),
+    ).outerjoin(
+        volume, volume.instance_uuid == instance.uuid,
+    ).filter(instance.uuid == instance_uuid)
+    rows = (query.with_for_update() if is_locked else query).all()
+    if not rows:
+        return None
+    row = rows[0]
+    return Watched(
+        bool(row.deleted),
+        # Nova deletes the row with the vm_state "deleted" and no task_state.
+        row.task_state == task_states.DELETING
+        or row.vm_state == vm_states.DELETED,
+        row.updated_at is not None, row.task_state,
+        _values(context, instance_uuid, rows))
+
+
+def _values(
+    context: nova_context.RequestContext, instance_uuid: str,
+    rows: list[ty.Any],
+) -> dict[str, ty.Any]:
+    metadata, tag = models.InstanceSystemMetadata, models.Tag
+    others = context.session.query(metadata.value, tag.tag).select_from(
+        models.Instance,
+    ).outerjoin(metadata, sa.and_(
+        metadata.instance_uuid == models.Instance.uuid,
+        metadata.key == 'locked_reason', metadata.deleted == 0,
+    )).outerjoin(
+        tag, tag.resource_id == models.Instance.uuid,
+    ).filter(models.Instance.uuid == instance_uuid).all()
+    # Others compare what is in objects: they give it the same form.
+    return late_changes.watched(
+        objects.Instance(
+            system_metadata={
+                'locked_reason': others[0].value if others else None},
+            **{field: getattr(rows[0], field)
+               for field in late_changes.FIELDS}),
+        [objects.BlockDeviceMapping(
+            uuid=row.uuid, delete_on_termination=row.delete_on_termination)
+         for row in rows if row.uuid and not row.volume_deleted],
+        [objects.Tag(tag=name) for name in sorted({
+            row.tag for row in others if row.tag is not None})])
