@@ -91,6 +91,25 @@ class ReachTest(MutantsTestCase):
             self.assertEqual(('.Thing.act', 'return os.getpid('), keys[line])
         self.assertEqual(('.Thing.act', 'except OSError:'), keys[11])
 
+    def test_a_decorator_and_a_default_are_known_by_their_function(self):
+        keys = self.testing.keys_of(
+            'class Thing:\n'
+            '    @property\n'
+            '    def act(self, many=2,\n'
+            '            deep=3):\n'
+            '        return many\n')
+        self.assertEqual(
+            [('.Thing.act', '')] * 3, [keys[line] for line in (2, 3, 4)])
+        self.assertEqual(('.Thing.act', 'return many'), keys[5])
+
+    def test_what_matters_to_all_of_a_function_meets_all_that_reach_it(self):
+        source = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (source / 'a.py').write_text('@once\ndef act():\n    return 1\n')
+        self.assertEqual({'test': 1}, self.main.reaching(
+            source, {'path': 'a.py', 'line': 1}, {
+                ('a.py', '.act', 'return 1'): {'test': 1},
+                ('a.py', '.other', 'return 1'): {'another': 1}}))
+
     def test_a_line_above_changes_no_key(self):
         keys = self.testing.keys_of(CODE)
         later = self.testing.keys_of(f'import sys\n{CODE}')

@@ -42,7 +42,12 @@ class LeaveOut(operator.Operator):
 
 
 class Unannotated(ast.NodeTransformer):
-    """Drops annotations, which nothing evaluates."""
+    """Drops annotations and what is imported for them: nothing uses them."""
+
+    def visit_If(self, node):
+        if 'TYPE_CHECKING' in ast.unparse(node.test):
+            return None
+        return self.generic_visit(node)
 
     def visit_arg(self, node):
         node.annotation = None

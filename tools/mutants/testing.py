@@ -141,6 +141,8 @@ def measure(tree, module, path):
         name = str(pathlib.Path(file).relative_to(tree))
         known = keys_of(pathlib.Path(file).read_text())
         for line, tests in data.contexts_by_lineno(file).items():
+            if not known[line][1]:
+                continue
             key = keys.setdefault((name, *known[line]), len(keys))
             for test in set(tests) & set(found):
                 found[test]['keys'].append(key)
@@ -161,6 +163,13 @@ def keys_of(code):
                     found[line] = function, lines[child.lineno - 1].strip()
             if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
                 inner = f'{function}.{child.name}'
+            if isinstance(child, ast.FunctionDef):
+                # They run when the module is imported, and matter to whoever
+                # calls the function.
+                first = min([child.lineno, *(
+                    name.lineno for name in child.decorator_list)])
+                for line in range(first, child.body[0].lineno):
+                    found[line] = inner, ''
             visit(child, inner)
     visit(ast.parse(code), '')
     return found
