@@ -10,7 +10,6 @@ when the server has been handed to a compute.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import typing as ty
 
 from nova.compute import vm_states
@@ -123,14 +122,8 @@ def _lock(context: nova_context.RequestContext, instance_uuid: str) -> bool:
 
 
 def _remove(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    # Nova's own would try again after a deadlock by itself, when the locks
-    # are gone.
-    destroy = inspect.unwrap(main_db_api.instance_destroy)
     with contextlib.suppress(exception.InstanceNotFound):
-        destroy(
-            context, instance_uuid, hard_delete=True,
-            constraint=main_db_api.constraint(
-                host=main_db_api.equal_any(None)))
+        instance_row.destroy(context, instance_uuid)
 
 
 def watched(

@@ -88,12 +88,8 @@ def remove(
     :returns: False if it was not there.
     :raises ObjectActionError: if it has a host.
     """
-    conditions = {'host': main_db_api.equal_any(None)}
-    if row_id is not None:
-        conditions['id'] = main_db_api.equal_any(row_id)
     try:
-        last = _destroy(
-            cells.targeted(context, cell), instance_uuid, conditions)
+        last = _destroy(cells.targeted(context, cell), instance_uuid, row_id)
     except exception.InstanceNotFound:
         return False
     except exception.ConstraintNotMet as error:
@@ -110,7 +106,7 @@ def remove(
 @main_db_api.pick_context_manager_writer
 def _destroy(
     context: nova_context.RequestContext, instance_uuid: str,
-    conditions: dict[str, ty.Any],
+    row_id: int | None,
 ) -> instance_row.Watched | None:
     """Delete a row, and return what is watched of it at the end.
 
@@ -118,9 +114,8 @@ def _destroy(
     """
     last = instance_row.read(context, instance_uuid, is_locked=True)
     # Not Instance.destroy: it looks at the host that it has read.
-    main_db_api.instance_destroy(
-        context, instance_uuid, hard_delete=True,
-        constraint=main_db_api.constraint(**conditions))
+    instance_row.destroy(
+        context, instance_uuid, **({} if row_id is None else {'id': row_id}))
     return last
 
 

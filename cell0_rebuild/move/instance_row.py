@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is watched of the row of a server, in cell0 or in a real cell.
+"""The row of a server, in cell0 or in a real cell, in a transaction.
 
 Nova would read the objects with all else that they have.
 """
 
 from __future__ import annotations
 
+import inspect
 import typing as ty
 
 from nova.compute import task_states
 from nova.compute import vm_states
+from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import objects
 import sqlalchemy as sa
@@ -67,6 +69,26 @@ def read(
         or row.vm_state == vm_states.DELETED,
         row.updated_at is not None, row.task_state,
         _values(context, instance_uuid, rows))
+
+
+def destroy(
+    context: nova_context.RequestContext, instance_uuid: str, **conditions: int
+) -> None:
+    """Delete a row, and all that belongs to it, for good.
+
+    :param context: targeted at a cell, in a transaction.
+    :param conditions: values of columns that the row must have.
+    :raises InstanceNotFound: if it is not there.
+    :raises ConstraintNotMet: if it has a host, or another value.
+    """
+    # Nova's own would try again after a deadlock by itself, when the locks
+    # are gone.
+    delete = inspect.unwrap(main_db_api.instance_destroy)
+    delete(context, instance_uuid, hard_delete=True,
+           constraint=main_db_api.constraint(
+               host=main_db_api.equal_any(None),
+               **{column: main_db_api.equal_any(value)
+                  for column, value in conditions.items()}))
 
 
 def _values(

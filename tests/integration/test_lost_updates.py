@@ -115,7 +115,7 @@ class SnapshotIsolationTest(LostUpdatesTest):
     snapshot_isolation = True
 
 
-class GraveTestCase(request_specs_base.TestCase):
+class HiddenRowTestCase(request_specs_base.TestCase):
     """A server is hidden in cell0, and its rebuild is about to end."""
 
     snapshot_isolation = False
@@ -174,7 +174,7 @@ class GraveTestCase(request_specs_base.TestCase):
             self.instance.save, locked=True, locked_reason='because')
 
 
-class GraveTest(GraveTestCase):
+class HiddenRowTest(HiddenRowTestCase):
 
     def test_a_flag_of_a_volume_is_carried_over_or_refused(self):
         self.bdm.delete_on_termination = True
@@ -185,7 +185,35 @@ class GraveTest(GraveTestCase):
         self.assert_lock_is_carried_over_or_refused()
 
 
-class MetadataTest(GraveTestCase):
+class RemovedRowTest(HiddenRowTestCase):
+    """A server goes back to cell0 while its owner changes it in its cell."""
+
+    def test_a_change_is_kept_or_refused(self):
+        kept, refused = [], []
+
+        def remove():
+            kept.append(cell_db._destroy(
+                nova_context.get_admin_context(), self.instance.uuid, None))
+
+        def change():
+            self.instance.display_name = 'changed'
+            try:
+                self.instance.save()
+            except Exception as error:
+                refused.append(error)
+
+        meetings.meet(
+            main_db_api.get_engine(), 'UPDATE instances', remove, change)
+        self.assertEqual(
+            None if refused else 'changed', kept[-1].values['display_name'])
+        self.assertIsNone(cell_db._find(self.context, self.instance.uuid))
+
+
+class SnapshotIsolationRemovedRowTest(RemovedRowTest):
+    snapshot_isolation = True
+
+
+class MetadataTest(HiddenRowTestCase):
     """A lock by Nova meets a change by us of the same system metadata."""
 
     def lock(self):
@@ -241,11 +269,11 @@ class SnapshotIsolationMetadataTest(MetadataTest):
     snapshot_isolation = True
 
 
-class SnapshotIsolationGraveTest(GraveTest):
+class SnapshotIsolationHiddenRowTest(HiddenRowTest):
     snapshot_isolation = True
 
 
-class OlderOsloTest(GraveTestCase):
+class OlderOsloTest(HiddenRowTestCase):
     snapshot_isolation = True
 
     def setUp(self):
