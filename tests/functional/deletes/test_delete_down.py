@@ -8,6 +8,7 @@ import datetime
 import types
 
 import ddt
+import fixtures
 from nova import context as nova_context
 from nova.db.api import models as api_models
 from nova import exception
@@ -47,10 +48,13 @@ class DownTestCase(recover_base.RecoverTestCase):
 
         :param asked: those that are looked into.
         """
-        with databases.down(database) as tries:
+        with databases.down(database) as tries, (
+                fixtures.FakeLogger('cell0_rebuild')) as logged:
             self.api.delete_server(self.server['id'])
             self.assert_counted(0)
         self.assertEqual(database in asked, bool(tries))
+        self.assertEqual(
+            database in asked, 'What is there of it is left' in logged.output)
 
     def assert_counted(self, expected):
         """Check how many servers Nova's quota counts for the project."""

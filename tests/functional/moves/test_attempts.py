@@ -9,6 +9,7 @@ from nova import objects
 from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
@@ -59,6 +60,32 @@ class AttemptTest(recover_base.RecoverTestCase):
         self.api.delete_server(self.uuid)
         self.assertTrue(attempts.is_deleted(
             self.context, attempt, self.cell))
+
+    def test_each_cell_that_it_may_be_created_in_is_noted(self):
+        self.rebuild(self.server)
+        generation = self.record().generation
+        api_db.take(self.context, self.uuid, generation, 'a conductor')
+        for cell in ('one', 'two'):
+            self.assertTrue(api_db.refresh(
+                self.context, self.uuid, generation, next_cell=cell))
+        self.assertEqual(['one', 'two'], self.record().cells)
+
+    def record(self):
+        """Return what is stored of the attempt."""
+        return attempt_record.of(objects.BuildRequest.get_by_instance_uuid(
+            self.context, self.uuid).instance)
+
+    def test_what_comes_after_the_move_does_not_look_into_cell0(self):
+        targets = []
+
+        def look(api, context, *args, **kwargs):
+            targets.append(context.db_connection)
+        for call in ('ping', 'rebuild_instance_in_cell0'):
+            self.useFixture(base.Interception(
+                f'cell0_rebuild.rpcapi.RebuildAPI.{call}', before=look))
+        self.rebuild(self.server)
+        self.assertEqual([False, True], [
+            target is None for target in targets])
 
     def test_a_server_in_a_real_cell_is_not_in_cell0(self):
         self.handed_over()

@@ -11,6 +11,8 @@ from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
+from tests.functional import recover_base
+from tests.functional import recovering
 
 
 class StaleTestCase(races_base.RaceTestCase):
@@ -126,6 +128,18 @@ class LateHostWithGpusTest(StaleTestCase):
         self._set_inventory(gpu, {
             'resource_class': self.GPU, 'total': 1})
         return gpu
+
+
+class StaleRowTest(recover_base.RecoverTestCase):
+
+    def test_the_row_that_a_stale_conductor_creates_goes(self):
+        buried = []
+
+        def bury(*args, **kwargs):
+            buried.append(recovering.recover(self.server['id']))
+        self.rebuild_until('nova.objects.Instance.create', before=bury)
+        self.assertEqual([0], [code for code, _ in buried])
+        self.assert_buried()
 
 
 class StaleClaimTest(races_base.RaceTestCase):
