@@ -5,6 +5,7 @@
 import contextlib
 
 from tests.functional import base
+from tests.functional import databases
 from tests.functional import recover_base
 from tests.functional import recovering
 
@@ -51,3 +52,10 @@ class DeleteTest(recover_base.RecoverTestCase):
     def _fail_deleted_before(self, step):
         with self.deleted_before(step):
             self.rebuild_until(recovering.CAST, before=recovering.fail)
+
+    def test_deleted_in_cell0_by_a_stock_nova_it_stays_deleted(self):
+        def delete_and_fail(*args, **kwargs):
+            databases.in_cell0(self.server['id']).destroy()
+            recovering.fail()
+        self.rebuild_until(recovering.SCHEDULER, before=delete_and_fail)
+        self.assert_gone()
