@@ -230,6 +230,14 @@ class SaveTest(request_specs_base.TestCase):
         self.assertEqual(uuidsentinel.image, found.image.id)
         self.assertEqual([], found.numa_topology.cells)
 
+    def test_a_save_leaves_what_changed_before_all_was_forgotten(self):
+        uuid = self._some_spec()
+        spec = self.load(uuid)
+        self._change_image_and_topology(uuid)
+        ours.forget(self.context, uuid)
+        self.change(spec)
+        self.assertEqual(uuidsentinel.image, self.load(uuid).image.id)
+
     def test_a_save_stores_what_it_changes_in_an_object_of_the_spec(self):
         uuid = self._some_spec()
         spec = self.load(uuid)

@@ -15,6 +15,8 @@ from cell0_rebuild import db_errors
 from cell0_rebuild.move import api_db
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import races_base
+from tests.functional import recovering
 from tests.functional import reimage_base
 
 VOLUME = reimage_base.VOLUME
@@ -170,6 +172,19 @@ class AnswerTest(reimage_base.ReimageTestCase):
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)
         self.assertEqual(1, len(self.cinder.written))
+
+
+class LostMessageTest(reimage_base.ReimageTestCase):
+
+    def test_an_image_that_no_conductor_knows_of_is_not_taken_as_written(self):
+        late = self.useFixture(races_base.HeldMessage())
+        self.rebuild(self.server, imageRef=self.new)
+        code, _ = recovering.recover(self.server['id'])
+        self.assertEqual(0, code)
+        late.let_through()
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertEqual([], self.cinder.written)
 
 
 class RefusalTest(reimage_base.ReimageTestCase):
