@@ -2,6 +2,8 @@
 
 """What an attempt is told of its server, and does to one row of it."""
 
+import datetime
+
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -15,8 +17,10 @@ from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
+from cell0_rebuild.move import reburial
 from cell0_rebuild.move import stage
 from tests.functional import base
+from tests.functional import databases
 from tests.functional import newer
 from tests.functional import races_base
 from tests.functional import recover_base
@@ -86,6 +90,15 @@ class AttemptTest(recover_base.RecoverTestCase):
         self.rebuild(self.server)
         self.assertEqual([False, True], [
             target is None for target in targets])
+
+    def test_what_somebody_has_worked_on_since_is_not_buried(self):
+        attempt, failures = self.handed_over(), []
+        before = databases.dump()
+        self.assertFalse(reburial.bury_again(
+            self.context, attempt, self.cell, failures.append,
+            before=datetime.datetime.min))
+        self.assertEqual([], failures)
+        self.assertEqual([], databases.differences(before, databases.dump()))
 
     def test_a_server_in_a_real_cell_is_not_in_cell0(self):
         self.handed_over()
