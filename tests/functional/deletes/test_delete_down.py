@@ -30,6 +30,7 @@ from tests.functional import races_base
 # That of [database] in nova-api, that of the host, and another.
 API, HOST, OTHER = 'cell1', 'cell2', 'cell3'
 CELLS = ('cell0', API, HOST, OTHER)
+MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
 
 
 class DownTestCase(recover_base.RecoverTestCase):
@@ -105,6 +106,12 @@ class DeleteTest(DownTestCase):
         self.rebuild_until(recovering.TAGS, before=recovering.crash)
         self.delete_with_down(database, ('cell0', HOST))
         self.assertEqual('deleted', self.recovered())
+
+    def test_a_conductor_deletes_the_row_that_is_left_to_it(self):
+        self.rebuild_until(
+            MAP, before=lambda *args: self.delete_with_down(
+                HOST, ('cell0', HOST)))
+        self.assert_nothing_left()
 
     @ddt.data('cell0', API)
     def test_a_message_that_comes_after_the_delete_leaves_nothing(

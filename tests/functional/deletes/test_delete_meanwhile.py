@@ -59,3 +59,15 @@ class DeleteTest(recover_base.RecoverTestCase):
             recovering.fail()
         self.rebuild_until(recovering.SCHEDULER, before=delete_and_fail)
         self.assert_gone()
+
+    def test_deleted_in_its_cell_when_it_goes_back_it_stays_deleted(self):
+        found = []
+
+        def read_and_fail(api, context, instance, *args, **kwargs):
+            found.append(instance.obj_clone())
+            recovering.fail()
+        self.useFixture(base.Interception(
+            recovering.REMOVE, before=lambda *args, **kwargs: (
+                found[0].destroy())))
+        self.rebuild_until(recovering.CAST, before=read_and_fail)
+        self.assert_gone()

@@ -173,6 +173,18 @@ class DeleteAtHandOverTest(recover_base.RecoverTestCase):
         self._delete_while_handed_over()
         self.assert_gone()
 
+    def test_a_delete_met_by_the_hand_over_is_done_when_it_is_answered(self):
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete',
+            before=lambda *args, **kwargs: self.conductor.rebuild(self)))
+        self.admin_api.delete_server(self.server['id'])
+        self.assertRaises(
+            client.OpenStackApiNotFoundException, self.api.get_server,
+            self.server['id'])
+        self.conductor.goes_on.set()
+        self.wait_for_the_conductor()
+        self.assert_gone()
+
     def test_a_stock_delete_met_by_the_hand_over_is_done(self):
         self._have_the_api_delete_as_stock_nova()
         self._delete_while_handed_over()
