@@ -61,34 +61,36 @@ def release(
             if _resting_place(context, instance_uuid) != place:
                 return
             if place.node == selection.nodename:
-                _release_doubled(
+                _tell_doubled(
                     context, report_client, instance_uuid, selection)
             else:
                 report_client.remove_provider_tree_from_instance_allocation(
                     context, instance_uuid, selection.compute_node_uuid)
 
 
-def _release_doubled(
+def _tell_doubled(
     context: nova_context.RequestContext,
     report_client: report.SchedulerReportClient, instance_uuid: str,
     selection: objects.Selection,
 ) -> None:
-    """Release what a stale attempt has claimed on the host of the server.
+    """Warn of what a stale attempt has claimed on the host of the server.
 
     The two claims are one, unless the host has several nested providers of a
-    resource, say two GPUs, or several shared ones.
-
-    :raises AllocationUpdateFailed: if the allocations change meanwhile.
+    resource, say two GPUs, or several shared ones. It stays: the compute may
+    have read both claims, and the server may use what is the stale one.
     """
     found = report_client.get_allocs_for_consumer(context, instance_uuid)
     stale = doubled(found['allocations'], jsonutils.loads(
         selection.allocation_request)['allocations'])
     if stale:
-        report_client.put_allocations(context, instance_uuid, dict(
-            found, allocations={
-                provider: allocation
-                for provider, allocation in found['allocations'].items()
-                if provider not in stale}))
+        LOG.warning(
+            'A rebuild that became stale has claimed resources of providers '
+            '%(providers)s on the host of the server, beside those that the '
+            'server had there. They stay until it is deleted, or until '
+            '"openstack resource provider allocation unset --provider" '
+            'releases what it does not use.',
+            {'providers': ', '.join(sorted(stale))},
+            instance_uuid=instance_uuid)
 
 
 def doubled(

@@ -268,8 +268,9 @@ def into_cell(
 ) -> bool:
     """Map the server of an attempt to a real cell.
 
-    :param bring: is called with what is watched of the build request; its row
-        is locked meanwhile.
+    :param bring: is called with what is watched of the build request, whose
+        row is locked meanwhile; called again if the transaction is tried
+        again. What it writes stays, also if the transaction fails.
     :returns: False if the attempt has ended or the server is in a cell.
     """
     locked = _locked(context, instance_uuid, generation)

@@ -51,9 +51,12 @@ class Attempt:
         record; None if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
-    :param last_watched: what was watched when the build request went, or
-        later in the real cell; None if that is not known.
-    :param in_cell: the row in the real cell has the same.
+    :param last_watched: what was watched when the build request went; None if
+        that is not known.
+    :param brought: what was watched of the build request when it was brought
+        into the row in the real cell.
+    :param row_watched: what was watched of that row when what its owner has
+        changed there was brought to cell0.
     :param row_id: the row that Nova has created in the real cell.
     :param left_in_cell: what its owner has changed in the row in the real
         cell, and is not in the row in cell0 yet.
@@ -68,7 +71,8 @@ class Attempt:
     instance: objects.Instance = None
     bdms: objects.BlockDeviceMappingList = None
     last_watched: dict[str, ty.Any] | None = None
-    in_cell: bool = False
+    brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+    row_watched: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     row_id: int | None = None
     left_in_cell: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     recorded: bool = False
@@ -203,12 +207,12 @@ def into_cell(
     :returns: False if the attempt has ended or the server is in a cell.
     """
     def bring(last: dict[str, ty.Any]) -> None:
-        changed = late_changes.changes(
-            late_changes.watched(attempt.instance), last)
         with contextlib.suppress(exception.InstanceNotFound):
             late_changes.apply(
-                cells.targeted(context, cell), instance, (), changed)
-        late_changes.update(attempt.instance, changed)
+                cells.targeted(context, cell), instance, (),
+                late_changes.changes(
+                    late_changes.watched(attempt.instance), last))
+        attempt.brought = last
 
     return bool(api_db.into_cell(
         context, attempt.uuid, attempt.generation, cell.id, bring))
@@ -313,10 +317,13 @@ def hand_over(
         **late_changes.changes(
             late_changes.watched(attempt.instance),
             attempt.last_watched)}
+    # The owner may have changed since what is in the row already.
+    late = {name: value for name, value in late.items()
+            if name not in attempt.brought or attempt.brought[name] != value}
     attempt.record.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
         late_changes.apply(destination, instance, bdms, late)
-    attempt.in_cell = True
+    attempt.brought = attempt.last_watched
     return True
 
 

@@ -72,6 +72,26 @@ def find(
     return found
 
 
+@main_db_api.pick_context_manager_reader
+def _read(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> instance_row.Watched | None:
+    return instance_row.read(context, instance_uuid)
+
+
+def written(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> dict[str, ty.Any]:
+    """Return what is watched of a row that somebody has written.
+
+    :returns: nothing if it is as Nova has created it, or is not there.
+    """
+    row: instance_row.Watched | None = _read(
+        cells.targeted(context, cell), instance_uuid)
+    return row.values if row is not None and row.written else {}
+
+
 def remove(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int | None = None,

@@ -195,17 +195,22 @@ def keep_late(
 
 def write(
     cctxt: nova_context.RequestContext, instance_uuid: str,
-    changed: dict[str, ty.Any],
+    changed: dict[str, ty.Any], before: dict[str, ty.Any] | None = None,
 ) -> None:
     """Write changes to the row in cell0, unless its owner deleted it.
 
     :param cctxt: targeted at cell0.
+    :param before: write only what still is there as it was.
     """
     if not changed:
         return
     with contextlib.suppress(exception.InstanceNotFound):
         instance = objects.Instance.get_by_uuid(
             cctxt, instance_uuid, expected_attrs=cell0_copy.LOADED)
+        if before is not None:
+            now = watched(instance)
+            changed = {name: value for name, value in changed.items()
+                       if now.get(name) == before.get(name)}
         with saved(cctxt, instance):
             update(instance, changed)
 

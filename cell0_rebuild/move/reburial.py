@@ -81,7 +81,7 @@ def bury_again(
         **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
         _remove_row(context, attempt, cell)
-    if buried and attempt.left_in_cell:
+    if attempt.left_in_cell:
         _show(context, cctxt, attempt)
     if not buried:
         deletion.clear(context, attempt.uuid)
@@ -96,7 +96,9 @@ def _show(
     with location.held(context, attempt.uuid):
         is_ours = location.is_in_cell0(context, attempt.uuid)
         if is_ours:
-            late_changes.write(cctxt, attempt.uuid, attempt.left_in_cell)
+            late_changes.write(
+                cctxt, attempt.uuid, attempt.left_in_cell,
+                attempt.row_watched)
             attempt.left_in_cell = {}
             cell0_db.show(cctxt, attempt.uuid)
     return is_ours
@@ -121,7 +123,7 @@ def _keep(
     """Return what remembers the last changes of a row that is removed."""
     def keep(last: dict[str, ty.Any]) -> None:
         attempt.left_in_cell = late_changes.changes(
-            attempt.last_watched or {}, last)
+            attempt.row_watched, last)
     return keep
 
 
@@ -165,33 +167,48 @@ def _keep_changes(
     if attempt.stage.is_mapped_back:
         # The row in cell0 has them, and whatever was changed after that.
         return {}
-    if (_is_mapped(context, attempt, cell) if not attempt.handed_over
-            else attempt.in_cell or not attempt.last_watched):
-        # Its owner may have updated it in its cell.
-        with contextlib.suppress(exception.InstanceNotFound):
-            attempt.last_watched = late_changes.watched(
-                objects.Instance.get_by_uuid(
-                    cells.targeted(context, cell), attempt.uuid,
-                    expected_attrs=['system_metadata']))
     try:
         last = objects.BuildRequest.get_by_instance_uuid(
             context, attempt.uuid).instance
+        seen = late_changes.watched(last)
     except exception.BuildRequestNotFound:
         last = attempt.instance
-    seen = late_changes.watched(last)
+        seen = attempt.last_watched or attempt.brought or (
+            late_changes.watched(last))
     late_changes.keep_changes(
         cctxt, attempt.record, last, attempt.bdms,
-        attempt.last_watched or seen)
+        _with_row(context, attempt, cell, seen))
     return seen
+
+
+def _with_row(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None, seen: dict[str, ty.Any],
+) -> dict[str, ty.Any]:
+    """Return what is watched, with what the owner has changed in the cell.
+
+    :param seen: what was watched of the build request at last. What was
+        written there after it was brought to the cell is as new.
+    """
+    if cell is None or not (
+            attempt.handed_over or _is_mapped(context, attempt, cell)):
+        return seen
+    row: dict[str, ty.Any] = {}
+    # What is changed there is found when the row is removed, too.
+    with contextlib.suppress(db_exc.DBError):
+        row = cell_db.written(context, attempt.uuid, cell)
+    attempt.row_watched = row or attempt.brought or seen
+    return {**row, **late_changes.changes(
+        attempt.brought, seen)} if row else seen
 
 
 def _is_mapped(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping | None,
+    cell: objects.CellMapping,
 ) -> bool:
     """Tell whether the owner reaches the row in the real cell already."""
     place = location.place(context, attempt.uuid)
-    return cell is not None and place is not None and place.cell_id == cell.id
+    return place is not None and place.cell_id == cell.id
 
 
 def _is_ours(

@@ -15,6 +15,7 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from tests.functional import base
 from tests.functional import databases
@@ -142,6 +143,16 @@ class RebuiltTest(UpdateTestCase):
         self.at(recovering.SCHEDULER)
         self.at(MAP, 'after')
         self.rebuild_now()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_an_update_in_cell0_gives_way_to_one_that_came_later(self):
+        in_cell0 = databases.in_cell0(self.server['id'])
+        in_cell0.access_ip_v4 = '192.0.2.9'
+        self.rebuild(self.server)
+        in_cell0.save()
+        self.at(recovering.SCHEDULER)
+        self.late.deliver()
         self.active(self.server)
         self.assert_updated()
 
@@ -280,6 +291,72 @@ class BuriedAgainTest(UpdateTestCase):
         self.at(recovering.SCHEDULER, act=fail)
         self.rebuild_now()
         self.buried_again(self.server)
+        self.assert_updated()
+
+    @ddt.data(
+        ('before', recovering.HAND_OVER), ('after', recovering.CAST))
+    @ddt.unpack
+    def test_what_was_read_before_it_was_mapped_is_kept_if_it_fails(
+            self, _name, death):
+        found = []
+
+        def read(*args, **kwargs):
+            found.append(objects.BuildRequest.get_by_instance_uuid(
+                nova_context.get_admin_context(), self.server['id']))
+
+        def save(*args, **kwargs):
+            found[0].instance.access_ip_v4 = '192.0.2.7'
+            found[0].save()
+        self.at(MAP, act=read)
+        self.at(MAP, 'after', act=save)
+        self.at(death, act=fail)
+        self.rebuild_now()
+        server = self.buried_again(self.server)
+        self.assertEqual('192.0.2.7', server['accessIPv4'])
+
+    def test_what_is_changed_is_kept_if_the_row_cannot_be_changed(self):
+        failures = []
+        apply = late_changes.apply
+
+        def fail_at_the_hand_over(context, instance, bdms, late):
+            if bdms and late:
+                failures.append(late)
+                raise db_exc.DBConnectionError(Exception('down'))
+            return apply(context, instance, bdms, late)
+        self.stub_out(APPLY, fail_at_the_hand_over)
+        self.at(recovering.SCHEDULER)
+        self.at(recovering.END, act=self._save_what_was_read())
+        self.rebuild_now()
+        server = self.buried_again(self.server)
+        self.assertEqual(1, len(failures))
+        self.assertEqual('192.0.2.99', server['accessIPv4'])
+        self.asked['accessIPv4'] = '192.0.2.99'
+        self.assert_updated()
+
+    def _save_what_was_read(self):
+        """Return an update that has read the build request before."""
+        def save(*args, **kwargs):
+            build_request = objects.BuildRequest.get_by_instance_uuid(
+                nova_context.get_admin_context(), self.server['id'])
+            build_request.instance.access_ip_v4 = '192.0.2.99'
+            build_request.save()
+        return save
+
+    def test_what_is_changed_is_kept_if_the_cell_goes_away_just_then(self):
+        self.at(MAP, 'after')
+        downs = []
+
+        def go_away(*args, **kwargs):
+            if not downs:
+                downs.append(True)
+                lose_database()
+            return read(*args, **kwargs)
+        read = cell_db.written
+        self.stub_out('cell0_rebuild.move.cell_db.written', go_away)
+        self.at(recovering.HAND_OVER, act=fail)
+        self.rebuild_now()
+        self.buried_again(self.server)
+        self.assertEqual([True], downs)
         self.assert_updated()
 
     def test_what_is_changed_is_kept_if_the_hand_over_fails_in_the_cell(self):
