@@ -120,10 +120,7 @@ def doubled(
 def _sums(
     parts: collections.abc.Iterable[dict[str, int]]
 ) -> collections.Counter[str]:
-    sums: collections.Counter[str] = collections.Counter()
-    for part in parts:
-        sums.update(part)
-    return sums
+    return sum(map(collections.Counter, parts), collections.Counter())
 
 
 def release_leftovers(

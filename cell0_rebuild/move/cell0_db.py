@@ -133,20 +133,14 @@ def watched(
 
     :raises LostRace: if somebody works on it in cell0.
     """
-    found: instance_row.Watched | None = _read(context, instance_uuid)
+    found: instance_row.Watched | None = instance_row.look(
+        context, instance_uuid)
     if found is None or found.deleted:
         return None
     if found.task_state is not None:
         raise exceptions.LostRace(
             f'the server is {found.task_state} in cell0')
     return found.values
-
-
-@main_db_api.pick_context_manager_reader
-def _read(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> instance_row.Watched | None:
-    return instance_row.read(context, instance_uuid)
 
 
 def is_deleted(

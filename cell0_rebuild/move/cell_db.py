@@ -72,13 +72,6 @@ def find(
     return found
 
 
-@main_db_api.pick_context_manager_reader
-def _read(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> instance_row.Watched | None:
-    return instance_row.read(context, instance_uuid)
-
-
 def written(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping,
@@ -87,7 +80,7 @@ def written(
 
     :returns: nothing if it is as Nova has created it, or is not there.
     """
-    row: instance_row.Watched | None = _read(
+    row: instance_row.Watched | None = instance_row.look(
         cells.targeted(context, cell), instance_uuid)
     return row.values if row is not None and row.written else {}
 

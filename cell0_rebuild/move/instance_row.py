@@ -71,6 +71,14 @@ def read(
         _values(context, instance_uuid, rows))
 
 
+@main_db_api.pick_context_manager_reader
+def look(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> Watched | None:
+    """Return the same by a transaction of its own."""
+    return read(context, instance_uuid)
+
+
 def destroy(
     context: nova_context.RequestContext, instance_uuid: str, **conditions: int
 ) -> None:

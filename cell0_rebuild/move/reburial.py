@@ -111,20 +111,16 @@ def _remove_row(
     with location.at_rest(context, attempt.uuid) as is_at_rest:
         if is_at_rest:
             cell_db.remove(
-                context, attempt.uuid, cell, keep=_keep(attempt))
+                context, attempt.uuid, cell,
+                keep=functools.partial(_remember, attempt))
         elif attempt.row_id is not None:
             # A later attempt may have created another.
             attempts.remove_row(context, attempt, cell, attempt.row_id)
 
 
-def _keep(
-    attempt: attempts.Attempt
-) -> ty.Callable[[dict[str, ty.Any]], None]:
-    """Return what remembers the last changes of a row that is removed."""
-    def keep(last: dict[str, ty.Any]) -> None:
-        attempt.left_in_cell = late_changes.changes(
-            attempt.row_watched, last)
-    return keep
+def _remember(attempt: attempts.Attempt, last: dict[str, ty.Any]) -> None:
+    """Remember the last changes of a row in a real cell that is gone."""
+    attempt.left_in_cell = late_changes.changes(attempt.row_watched, last)
 
 
 def _prepare(
@@ -323,7 +319,8 @@ def _leave_cell(
     with _back_to(context, attempt, cell, cell0):
         if cell0_db.is_there(cctxt, uuid) and (
                 cell_db.remove(
-                    context, uuid, cell, attempt.row_id, _keep(attempt))
+                    context, uuid, cell, attempt.row_id,
+                    functools.partial(_remember, attempt))
                 or cell_db.find(context, uuid, cell) is None):
             attempt.reach(stages.Stage.OUT_OF_CELL)
     left = attempt.stage is stages.Stage.OUT_OF_CELL

@@ -149,8 +149,8 @@ class HiddenRowTestCase(request_specs_base.TestCase):
             cell0_db.close(context, self.instance.uuid, baseline, carry_over)
         return close
 
-    def assert_carried_over(self, change, **expected):
-        """Check that a change at the end either fails or is carried over."""
+    def meet(self, first, change):
+        """Let a change meet what is done; return what refuses it, if any."""
         refused = []
 
         def try_to_change():
@@ -160,7 +160,12 @@ class HiddenRowTestCase(request_specs_base.TestCase):
                 refused.append(error)
 
         meetings.meet(main_db_api.get_engine(), 'UPDATE instances',
-                      self.close(), try_to_change)
+                      first, try_to_change)
+        return refused
+
+    def assert_carried_over(self, change, **expected):
+        """Check that a change at the end either fails or is carried over."""
+        refused = self.meet(self.close(), change)
         self.assertEqual({} if refused else expected, self.late[-1])
         self.assertIsNone(cell_db._find(self.context, self.instance.uuid))
 
@@ -189,21 +194,14 @@ class RemovedRowTest(HiddenRowTestCase):
     """A server goes back to cell0 while its owner changes it in its cell."""
 
     def test_a_change_is_kept_or_refused(self):
-        kept, refused = [], []
+        kept = []
 
         def remove():
             kept.append(cell_db._destroy(
                 nova_context.get_admin_context(), self.instance.uuid, None))
 
-        def change():
-            self.instance.display_name = 'changed'
-            try:
-                self.instance.save()
-            except Exception as error:
-                refused.append(error)
-
-        meetings.meet(
-            main_db_api.get_engine(), 'UPDATE instances', remove, change)
+        self.instance.display_name = 'changed'
+        refused = self.meet(remove, self.instance.save)
         self.assertEqual(
             None if refused else 'changed', kept[-1].values['display_name'])
         self.assertIsNone(cell_db._find(self.context, self.instance.uuid))

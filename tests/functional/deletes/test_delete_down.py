@@ -30,7 +30,6 @@ from tests.functional import races_base
 # That of [database] in nova-api, that of the host, and another.
 API, HOST, OTHER = 'cell1', 'cell2', 'cell3'
 CELLS = ('cell0', API, HOST, OTHER)
-MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
 
 
 class DownTestCase(recover_base.RecoverTestCase):
@@ -109,7 +108,7 @@ class DeleteTest(DownTestCase):
 
     def test_a_conductor_deletes_the_row_that_is_left_to_it(self):
         self.rebuild_until(
-            MAP, before=lambda *args: self.delete_with_down(
+            recovering.MAP, before=lambda *args: self.delete_with_down(
                 HOST, ('cell0', HOST)))
         self.assert_nothing_left()
 

@@ -26,7 +26,6 @@ from tests.functional import updating
 PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 UPDATE = 'nova.compute.api.API.update_instance'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
-MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
 APPLY = 'cell0_rebuild.move.late_changes.apply'
 
 
@@ -127,7 +126,7 @@ class RebuiltTest(UpdateTestCase):
         ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
         ('the_scheduler_has_answered', recovering.SCHEDULER, 'after'),
         ('it_is_created_in_its_cell', recovering.TAGS, 'before'),
-        ('it_is_mapped_to_its_cell', MAP, 'after'),
+        ('it_is_mapped_to_its_cell', recovering.MAP, 'after'),
         ('it_is_about_to_be_handed_over', recovering.END, 'before'),
         ('it_is_just_handed_over', recovering.END, 'after'),
         ('the_compute_is_told', recovering.CAST, 'before'),
@@ -141,7 +140,7 @@ class RebuiltTest(UpdateTestCase):
 
     def test_the_last_of_two_changes_is_kept(self):
         self.at(recovering.SCHEDULER)
-        self.at(MAP, 'after')
+        self.at(recovering.MAP, 'after')
         self.rebuild_now()
         self.active(self.server)
         self.assert_updated()
@@ -231,7 +230,7 @@ class BuriedAgainTest(UpdateTestCase):
     @ddt.data(
         ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
         ('it_is_created_in_its_cell', recovering.TAGS, 'before'),
-        ('it_is_mapped_to_its_cell', MAP, 'after'))
+        ('it_is_mapped_to_its_cell', recovering.MAP, 'after'))
     @ddt.unpack
     def test_what_is_changed_before_the_hand_over_is_kept_while(
             self, _name, step, when):
@@ -280,7 +279,7 @@ class BuriedAgainTest(UpdateTestCase):
 
     def test_the_last_of_two_changes_is_kept(self):
         self.at(recovering.SCHEDULER)
-        self.at(MAP, 'after')
+        self.at(recovering.MAP, 'after')
         self.at(recovering.HAND_OVER, act=fail)
         self.rebuild_now()
         self.buried_again(self.server)
@@ -307,8 +306,8 @@ class BuriedAgainTest(UpdateTestCase):
         def save(*args, **kwargs):
             found[0].instance.access_ip_v4 = '192.0.2.7'
             found[0].save()
-        self.at(MAP, act=read)
-        self.at(MAP, 'after', act=save)
+        self.at(recovering.MAP, act=read)
+        self.at(recovering.MAP, 'after', act=save)
         self.at(death, act=fail)
         self.rebuild_now()
         server = self.buried_again(self.server)
@@ -325,7 +324,7 @@ class BuriedAgainTest(UpdateTestCase):
             return apply(context, instance, bdms, late)
         self.stub_out(APPLY, fail_at_the_hand_over)
         self.at(recovering.SCHEDULER)
-        self.at(recovering.END, act=self._save_what_was_read())
+        self.at(recovering.END, act=self._save_build_request)
         self.rebuild_now()
         server = self.buried_again(self.server)
         self.assertEqual(1, len(failures))
@@ -333,17 +332,14 @@ class BuriedAgainTest(UpdateTestCase):
         self.asked['accessIPv4'] = '192.0.2.99'
         self.assert_updated()
 
-    def _save_what_was_read(self):
-        """Return an update that has read the build request before."""
-        def save(*args, **kwargs):
-            build_request = objects.BuildRequest.get_by_instance_uuid(
-                nova_context.get_admin_context(), self.server['id'])
-            build_request.instance.access_ip_v4 = '192.0.2.99'
-            build_request.save()
-        return save
+    def _save_build_request(self, *args, **kwargs):
+        build_request = objects.BuildRequest.get_by_instance_uuid(
+            nova_context.get_admin_context(), self.server['id'])
+        build_request.instance.access_ip_v4 = '192.0.2.99'
+        build_request.save()
 
     def test_what_is_changed_is_kept_if_the_cell_goes_away_just_then(self):
-        self.at(MAP, 'after')
+        self.at(recovering.MAP, 'after')
         downs = []
 
         def go_away(*args, **kwargs):
