@@ -70,10 +70,14 @@ ASKED = (
         ('API._update_ephemeral_encryption_bdms',),
         (_AROUND + 'ImageTest.'
          'test_encryption_that_it_forbids_by_now_is_400_as_for_a_create',)),
-    Row('Metadata and personality files within the quota', (403,), (403,),
-        'Of the rebuild itself. What was given at create is not counted '
-        'again.', (),
+    Row('Metadata within the quota', (403,), (403,), 'Of the rebuild itself. '
+        'What was given at create is not counted again.', (),
         ('test_refusals.BadInputTest.test_too_much_metadata_is_403',)),
+    Row('Personality files within the quota', (403,), (409,), 'A rebuild from '
+        'cell0 injects no files of its own, up to microversion 2.56. Those '
+        'of the create are not counted again.', (),
+        ('test_rare_failures.RefusalTest.'
+         'test_personality_files_of_the_rebuild_itself_are_409',)),
     Row('Networks, ports and fixed addresses', (400, 403, 409),
         (400, 403, 409), 'That they are there and free, and that the quota '
         'has room for the ports that Nova makes.',
@@ -81,6 +85,7 @@ ASKED = (
          'API._create_instance: PortLimitExceeded'),
         (_NETWORKS + 'a_port_that_is_gone_is_400',
          _NETWORKS + 'a_network_that_is_gone_is_400',
+         _NETWORKS + 'an_address_that_somebody_has_taken_is_400',
          _NETWORKS + 'a_port_that_somebody_else_took_is_409',
          'test_quota.PortQuotaTest.test_without_a_port_to_spare_it_is_403_'
          'and_nothing_changes')),

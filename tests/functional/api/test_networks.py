@@ -2,8 +2,6 @@
 
 """The networks that the owner asked for are there after the rebuild."""
 
-from nova import exception
-from nova.network import neutron
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
@@ -131,6 +129,25 @@ class NetworksTest(base.FunctionalTestCase):
         self.assertIn('could not be found',
                       self.assert_refused_without_trace(400, server))
 
+    def test_an_address_that_somebody_has_taken_is_400(self):
+        listed = self.neutron.list_ports
+
+        def by_address(*args, fixed_ips=None, **kwargs):
+            """Filter by addresses, too, as Neutron does."""
+            return {'ports': [
+                port for port in listed(*args, **kwargs)['ports']
+                if not fixed_ips or fixed_ips in {
+                    f'ip_address={fixed["ip_address"]}'
+                    for fixed in port['fixed_ips']}]}
+        self.neutron.list_ports = by_address
+        address = PORT['fixed_ips'][0]['ip_address']
+        taken = self.neutron._ports.pop(PORT['id'])
+        server = self.bury(
+            networks=[{'uuid': NETWORK['id'], 'fixed_ip': address}])
+        self.neutron._ports[PORT['id']] = {**taken, 'device_id': 'another'}
+        self.assertIn(f'{address} is already in use',
+                      self.assert_refused_without_trace(400, server))
+
 
 class MultiCreateTest(base.FunctionalTestCase):
 
@@ -151,19 +168,3 @@ class MultiCreateTest(base.FunctionalTestCase):
         self.assertEqual(
             {'many-1', 'many-2', 'many-3'},
             {server['name'] for server in rebuilt})
-
-
-class AddressTest(base.FunctionalTestCase):
-
-    def test_an_address_that_somebody_has_taken_is_refused(self):
-        network = self.neutron.network_1['id']
-        server = self.bury(
-            networks=[{'uuid': network, 'fixed_ip': '192.168.1.50'}])
-        self._start_compute('host1')
-
-        def taken(*args, **kwargs):
-            raise exception.FixedIpAlreadyInUse(
-                address='192.168.1.50', instance_uuid='another')
-        self.useFixture(base.fixtures.MockPatchObject(
-            neutron.API, 'validate_networks', taken))
-        self.assertIn('192.168.1.50', self.assert_refused(400, server))

@@ -41,12 +41,9 @@ class RefusalTest(base.FunctionalTestCase):
 
     def assert_says(self, text, microversion=base.STOCK, **body):
         """Check that a rebuild is 409, says so and has changed nothing."""
-        before = databases.dump()
-        error = self.assert_refused(
+        self.assertIn(text, self.assert_refused_without_trace(
             409, self.server, microversion,
-            imageRef=self.server['image']['id'], **body)
-        self.assertIn(text, error)
-        self.assertEqual([], databases.differences(before, databases.dump()))
+            imageRef=self.server['image']['id'], **body))
 
     def test_personality_files_of_the_rebuild_itself_are_409(self):
         self.assert_says(
