@@ -25,12 +25,13 @@ class TestCase(test.NoDBTestCase):
     """Has the API's database, and our RequestSpec registered."""
 
     USES_DB_SELF = True
+    extensions = ('objects',)
 
     def setUp(self):
         super().setUp()
         self.use_databases()
         self.context = context.get_admin_context()
-        self.patches = activation.load(('objects',))
+        self.patches = activation.load(self.extensions)
         self.addCleanup(self.patches.remove)
         self.patches.install_now()
 
