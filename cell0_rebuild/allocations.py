@@ -15,15 +15,27 @@ import tenacity
 from cell0_rebuild import exceptions
 
 if ty.TYPE_CHECKING:
+    import collections.abc
+
     from nova import context as nova_context
 
 _FAILURES = (
     ks_exc.ClientException, exception.ConsumerAllocationRetrievalFailed,
-    exception.PlacementAPIConnectFailure, exception.AllocationUpdateFailed)
+    exception.PlacementAPIConnectFailure, exception.AllocationUpdateFailed,
+    exception.ResourceProviderRetrievalFailed)
 # What Nova's client makes of the error page of a proxy.
 _NO_ANSWER = (ValueError, KeyError)
 # How often Placement is asked to delete, and seconds in between.
 _TRIES, _PAUSE = 4, 2
+
+
+@contextlib.contextmanager
+def translated() -> collections.abc.Iterator[None]:
+    """Raise NoPlacement for whatever Nova's client of Placement raises."""
+    try:
+        yield
+    except (*_FAILURES, *_NO_ANSWER) as error:
+        raise exceptions.NoPlacement(str(error)) from error
 
 
 class Resources:
@@ -82,24 +94,23 @@ class Resources:
 
     def _try_to_delete(self, instance_uuid: str) -> None:
         client = report.report_client_singleton()
-        try:
+        with translated():
             found = client.get_allocs_for_consumer(
                 self._context, instance_uuid)
             if found['allocations'] and not client.put_allocations(
                     self._context, instance_uuid,
                     dict(found, allocations={})):
                 raise exceptions.NoPlacement('it refuses to delete them')
-        except (*_FAILURES, *_NO_ANSWER) as error:
-            raise exceptions.NoPlacement(str(error)) from error
 
     def _read(self, instance_uuid: str) -> dict[str, ty.Any]:
         if self.problem is not None:
             raise exceptions.NoPlacement(self.problem)
         try:
-            found: dict[str, ty.Any] = (
-                report.report_client_singleton().get_allocs_for_consumer(
-                    self._context, instance_uuid))
-        except (*_FAILURES, *_NO_ANSWER) as error:
+            with translated():
+                found: dict[str, ty.Any] = (
+                    report.report_client_singleton().get_allocs_for_consumer(
+                        self._context, instance_uuid))
+        except exceptions.NoPlacement as error:
             self.problem = str(error)
-            raise exceptions.NoPlacement(self.problem) from error
+            raise
         return found

@@ -48,24 +48,42 @@ def release(
     """
     place = _settled(context, instance_uuid)
     if place is None:
-        LOG.warning(
-            'A rebuild that became stale has claimed resources on host '
-            '%(host)s. They stay in Placement: it is not known yet where the '
-            'server goes. "nova-manage placement audit" finds them.',
-            {'host': selection.service_host}, instance_uuid=instance_uuid)
+        _tell_left(instance_uuid, selection,
+                   'it is not known yet where the server goes')
     elif place.is_buried:
         release_all(context, instance_uuid)
     else:
-        with location.held(context, instance_uuid):
-            # Somebody may have buried it again, and it was rebuilt there.
-            if _resting_place(context, instance_uuid) != place:
-                return
-            if place.node == selection.nodename:
-                _tell_doubled(
-                    context, report_client, instance_uuid, selection)
-            else:
-                report_client.remove_provider_tree_from_instance_allocation(
-                    context, instance_uuid, selection.compute_node_uuid)
+        try:
+            with location.held(context, instance_uuid), (
+                    allocations.translated()):
+                # Somebody may have buried it again, and it was rebuilt there.
+                if _resting_place(context, instance_uuid) == place:
+                    _release_on_host(context, report_client, instance_uuid,
+                                     selection, place)
+        except exceptions.NoPlacement as error:
+            _tell_left(instance_uuid, selection, str(error))
+
+
+def _tell_left(
+    instance_uuid: str, selection: objects.Selection, reason: str
+) -> None:
+    LOG.warning(
+        'A rebuild that became stale has claimed resources on host %(host)s. '
+        'They stay in Placement: %(reason)s. "nova-manage placement audit" '
+        'finds them.', {'host': selection.service_host, 'reason': reason},
+        instance_uuid=instance_uuid)
+
+
+def _release_on_host(
+    context: nova_context.RequestContext,
+    report_client: report.SchedulerReportClient, instance_uuid: str,
+    selection: objects.Selection, place: _RestingPlace,
+) -> None:
+    if place.node == selection.nodename:
+        _tell_doubled(context, report_client, instance_uuid, selection)
+    else:
+        report_client.remove_provider_tree_from_instance_allocation(
+            context, instance_uuid, selection.compute_node_uuid)
 
 
 def _tell_doubled(

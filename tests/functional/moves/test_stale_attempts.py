@@ -68,23 +68,51 @@ class StaleAttemptTest(StaleTestCase):
     def test_a_late_host_leaves_the_live_server_resources_on_one_host(self):
         claimed = []
 
-        def fill_and_select(*args, **kwargs):
-            self._start_compute('host2')
-            self.api.put_service(
-                self.computes['host1'].service_ref.uuid,
-                {'status': 'disabled'})
-            hosts = self._select(*args, **kwargs)
+        def select_and_look(*args, **kwargs):
+            hosts = self._select_another(*args, **kwargs)
             claimed.append(
                 self._get_allocations_by_server_uuid(self.server['id']))
             return hosts
         self._answer_late(
-            lambda: self.active(self.server), fill_and_select)
+            lambda: self.active(self.server), select_and_look)
         self.rebuild(self.server)
         self.wait_until_answered()
         self.assertEqual([2], [len(hosts) for hosts in claimed])
         self.assertEqual(
             [self._get_provider_uuid_by_host('host1')],
             list(self._get_allocations_by_server_uuid(self.server['id'])))
+
+    def _select_another(self, *args, **kwargs):
+        self._start_compute('host2')
+        self.api.put_service(
+            self.computes['host1'].service_ref.uuid, {'status': 'disabled'})
+        return self._select(*args, **kwargs)
+
+    def test_a_late_host_is_told_of_while_placement_does_not_answer(self):
+        self._assert_told_without_placement(self._select_another)
+
+    def test_the_same_host_is_told_of_while_placement_does_not_answer(self):
+        self._assert_told_without_placement(self._select)
+
+    def _assert_told_without_placement(self, select):
+        def fail(*args, **kwargs):
+            raise exception.ConsumerAllocationRetrievalFailed(
+                consumer_uuid=self.server['id'], error='away')
+
+        def select_at_last(*args, **kwargs):
+            hosts = select(*args, **kwargs)
+            self.stub_out(
+                'nova.scheduler.client.report.SchedulerReportClient.'
+                'get_allocs_for_consumer', fail)
+            return hosts
+        self._answer_late(lambda: self.active(self.server), select_at_last)
+        self.rebuild(self.server)
+        self.wait_until_answered()
+        logged = self.stdlog.logger.output
+        self.assertIn('They stay in Placement: ', logged)
+        self.assertNotIn('The rebuild failed', logged)
+        self.assertNotIn('The rebuild ended halfway', logged)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
 
 
 class LateHostWithGpusTest(StaleTestCase):
