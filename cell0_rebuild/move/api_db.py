@@ -264,19 +264,22 @@ def refresh(
 @api_db_api.context_manager.writer
 def into_cell(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    cell_id: int, bring: ty.Callable[[dict[str, ty.Any]], None],
+    cell_id: int, bring: ty.Callable[[dict[str, ty.Any]], dict[str, ty.Any]],
 ) -> bool:
     """Map the server of an attempt to a real cell.
 
     :param bring: is called with what is watched of the build request, whose
-        row is locked meanwhile; called again if the transaction is tried
-        again. What it writes stays, also if the transaction fails.
+        row is locked meanwhile, and returns what was brought to the cell;
+        called again if the transaction is tried again. What it writes there
+        stays, also if the transaction fails.
     :returns: False if the attempt has ended or the server is in a cell.
     """
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
         return False
-    bring(late_changes.watched_in(locked.instance))
+    locked.record.brought = bring(late_changes.watched_in(locked.instance))
+    if locked.record.brought:
+        _store(context, locked)
     return _set_cell(context, instance_uuid, None, cell_id)
 
 
@@ -284,21 +287,23 @@ def into_cell(
 @api_db_api.context_manager.writer
 def end(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    last: attempt_record.AttemptRecord,
-) -> objects.BuildRequest | None:
+    last: ty.Callable[[dict[str, ty.Any]], attempt_record.AttemptRecord],
+) -> bool:
     """Delete the build request of an attempt.
 
-    :param last: the record, which stays with what is retained.
-    :returns: the build request as it was at last; None if it was gone.
+    :param last: is called with what is watched of it at last, and returns the
+        record, which stays with what is retained.
+    :returns: False if it was gone.
     :raises Unreadable: if what is retained cannot be read.
     """
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
-        return None
-    retained_db.keep_record(context, instance_uuid, last.to_primitive())
-    last_seen = _build_request(context, locked.row)
+        return False
+    retained_db.keep_record(
+        context, instance_uuid,
+        last(late_changes.watched_in(locked.instance)).to_primitive())
     context.session.delete(locked.row)
-    return last_seen
+    return True
 
 
 def retained_record(

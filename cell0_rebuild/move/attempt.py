@@ -51,15 +51,11 @@ class Attempt:
         record; None if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
-    :param last_watched: what was watched when the build request went; None if
-        that is not known.
-    :param brought: what was watched of the build request when it was brought
-        into the row in the real cell.
+    :param watched: what was watched of the build request when the server was
+        mapped to the real cell.
     :param row_watched: what was watched of that row when what its owner has
         changed there was brought to cell0.
     :param row_id: the row that Nova has created in the real cell.
-    :param left_in_cell: what its owner has changed in the row in the real
-        cell, and is not in the row in cell0 yet.
     :param recorded: its failure is in the history of the row in cell0.
     :param notified: the notifications of its failure were sent.
     """
@@ -70,11 +66,9 @@ class Attempt:
     build_request: objects.BuildRequest = None
     instance: objects.Instance = None
     bdms: objects.BlockDeviceMappingList = None
-    last_watched: dict[str, ty.Any] | None = None
-    brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+    watched: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     row_watched: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     row_id: int | None = None
-    left_in_cell: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     recorded: bool = False
     notified: bool = False
 
@@ -105,7 +99,7 @@ class Attempt:
         """
         return cls(
             uuid, record, stage, instance=there.instance, bdms=there.bdms,
-            last_watched=late_changes.watched(there.instance), row_id=row_id)
+            row_id=row_id)
 
     @classmethod
     def on_host(
@@ -206,13 +200,16 @@ def into_cell(
     :param instance: as Nova has created it.
     :returns: False if the attempt has ended or the server is in a cell.
     """
-    def bring(last: dict[str, ty.Any]) -> None:
+    record = attempt.record
+
+    def bring(last: dict[str, ty.Any]) -> dict[str, ty.Any]:
         with contextlib.suppress(exception.InstanceNotFound):
             late_changes.apply(
                 cells.targeted(context, cell), instance, (),
-                late_changes.changes(
-                    late_changes.watched(attempt.instance), last))
-        attempt.brought = last
+                late_changes.changes(late_changes.watched(instance), last))
+        attempt.watched = last
+        record.brought = late_changes.changes(record.asked, last)
+        return record.brought
 
     return bool(api_db.into_cell(
         context, attempt.uuid, attempt.generation, cell.id, bring))
@@ -300,31 +297,49 @@ def hand_over(
     destination = cells.targeted(context, cell)
     bring_history(destination, attempt.uuid)
     now = cell0_db.watched(cells.in_cell0(context), attempt.uuid)
-    attempt.row_id = instance.id
+    attempt.row_id, record = instance.id, attempt.record
+
+    def last(watched: dict[str, ty.Any]) -> attempt_record.AttemptRecord:
+        record.late = late_changes.changes(attempt.watched, watched)
+        return dataclasses.replace(record, baseline=now or record.baseline)
     try:
-        last = api_db.end(
-            context, attempt.uuid, attempt.generation, dataclasses.replace(
-                attempt.record, baseline=now or attempt.record.baseline))
+        has_ended = api_db.end(
+            context, attempt.uuid, attempt.generation, last)
     except db_exc.DBError:
         attempt.reach(stages.Stage.MAYBE_HANDED_OVER)
         raise
-    if last is None or now is None:
+    if not has_ended or now is None:
         return False
     attempt.reach(stages.Stage.HANDED_OVER)
-    attempt.last_watched = late_changes.watched(last.instance)
-    late = {
-        **late_changes.changes(attempt.record.baseline, now),
-        **late_changes.changes(
-            late_changes.watched(attempt.instance),
-            attempt.last_watched)}
-    # The owner may have changed since what is in the row already.
-    late = {name: value for name, value in late.items()
-            if name not in attempt.brought or attempt.brought[name] != value}
-    attempt.record.baseline = now
+    late = _not_overtaken(
+        context, attempt, cell, late_changes.changes(record.baseline, now))
+    record.baseline = now
     with contextlib.suppress(exception.InstanceNotFound):
         late_changes.apply(destination, instance, bdms, late)
-    attempt.brought = attempt.last_watched
+    record.brought, record.late = {**record.brought, **{
+        name: value for name, value in late.items()
+        if name in record.mapped}}, {}
     return True
+
+
+def _not_overtaken(
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping, in_cell0: dict[str, ty.Any],
+) -> dict[str, ty.Any]:
+    """Return the late changes of what has not changed after them.
+
+    :param in_cell0: what was changed there. The build request came after
+        that, and the row in the real cell after both.
+    """
+    record = attempt.record
+    late = {**{name: value for name, value in in_cell0.items()
+               if name not in record.brought}, **record.late}
+    if record.mapped.keys().isdisjoint(late):
+        return late
+    row = cell_db.watched(context, attempt.uuid, cell)
+    return {
+        name: value for name, value in late.items()
+        if name not in record.mapped or row.get(name) == record.mapped[name]}
 
 
 def is_deleted(

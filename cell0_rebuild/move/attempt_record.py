@@ -28,8 +28,9 @@ if ty.TYPE_CHECKING:
 
 KEY = 'cell0_rebuild'
 
-# See stored.py for what a new one means. 1.1: aged. 1.2: cells.
-VERSION = '1.2'
+# See stored.py for what a new one means. 1.1: aged. 1.2: cells. 1.3: brought,
+# late.
+VERSION = '1.3'
 
 
 @dataclasses.dataclass
@@ -51,6 +52,9 @@ class AttemptRecord:
         the package refreshes only the build request.
     :param cells: the UUIDs of the real cells that the conductor may have
         created the server in; None if an older version of the package has it.
+    :param brought: what was changed since it was asked, and was brought into
+        the row in the real cell when the server was mapped there.
+    :param late: what its owner has changed on the build request after that.
     :param version: of what is stored.
     :param others: what a newer version of the package has more.
     """
@@ -66,14 +70,15 @@ class AttemptRecord:
     accepted: bool = False
     aged: bool = False
     cells: list[str] | None = None
+    brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+    late: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def new(
         cls, instance: objects.Instance, baseline: dict[str, ty.Any],
-        asked: dict[str, ty.Any], mapped_at: datetime.datetime | None,
-        writes: str | None,
+        mapped_at: datetime.datetime | None, writes: str | None,
     ) -> AttemptRecord:
         """Return the record of an attempt that begins.
 
@@ -82,7 +87,7 @@ class AttemptRecord:
         """
         return cls(
             uuidutils.generate_uuid(), sorted(instance.obj_what_changed()),
-            baseline, asked, None if mapped_at is None else (
+            baseline, mapped_at=None if mapped_at is None else (
                 timeutils.normalize_time(mapped_at).isoformat()),
             writes=writes, aged=True)
 
@@ -104,6 +109,11 @@ class AttemptRecord:
         :param mapping: when the instance mapping was.
         """
         return mapping if self.aged and mapping is not None else build_request
+
+    @property
+    def mapped(self) -> dict[str, ty.Any]:
+        """What was watched of the row in the real cell when it was mapped."""
+        return {**self.asked, **self.brought}
 
     def mapping_before(self) -> dict[str, ty.Any]:
         """Return the columns of a mapping whose move is taken back."""
@@ -140,6 +150,8 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'accepted': ((bool,), False),
     'aged': ((bool,), False),
     'cells': ((list, type(None)), None),
+    'brought': ((dict,), {}),
+    'late': ((dict,), {}),
     'version': (stored.TEXT, stored.FIRST),
 }
 

@@ -25,6 +25,8 @@ from cell0_rebuild.move import instance_row
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
+_Keep = ty.Callable[[dict[str, ty.Any]], None]
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -72,23 +74,20 @@ def find(
     return found
 
 
-def written(
+def watched(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping,
 ) -> dict[str, ty.Any]:
-    """Return what is watched of a row that somebody has written.
-
-    :returns: nothing if it is as Nova has created it, or is not there.
-    """
+    """Return what is watched of a row; nothing if it is not there."""
     row: instance_row.Watched | None = instance_row.look(
         cells.targeted(context, cell), instance_uuid)
-    return row.values if row is not None and row.written else {}
+    return {} if row is None else row.values
 
 
 def remove(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int | None = None,
-    keep: ty.Callable[[dict[str, ty.Any]], None] | None = None,
+    keep: _Keep | None = None,
 ) -> bool:
     """Delete a server that never got a host from a real cell, for good.
 
@@ -96,13 +95,13 @@ def remove(
     remove the mapping and the RequestSpec of the server.
 
     :param row_id: only this row.
-    :param keep: is called with what was watched of the row when it went, if
-        somebody had written it.
+    :param keep: is called with what was watched of the row when it went, while
+        it is locked still; called again if the transaction is tried again.
     :returns: False if it was not there.
     :raises ObjectActionError: if it has a host.
     """
     try:
-        last = _destroy(cells.targeted(context, cell), instance_uuid, row_id)
+        _destroy(cells.targeted(context, cell), instance_uuid, row_id, keep)
     except exception.InstanceNotFound:
         return False
     except exception.ConstraintNotMet as error:
@@ -110,8 +109,6 @@ def remove(
         if row_id is not None and row is not None and row.id != row_id:
             return False
         raise on_host() from error
-    if keep is not None and last is not None and last.written:
-        keep(last.values)
     return True
 
 
@@ -119,17 +116,15 @@ def remove(
 @main_db_api.pick_context_manager_writer
 def _destroy(
     context: nova_context.RequestContext, instance_uuid: str,
-    row_id: int | None,
-) -> instance_row.Watched | None:
-    """Delete a row, and return what is watched of it at the end.
-
-    It is locked meanwhile: an update comes before, or finds no row.
-    """
+    row_id: int | None, keep: _Keep | None,
+) -> None:
+    # An update comes before, or finds no row.
     last = instance_row.read(context, instance_uuid, is_locked=True)
     # Not Instance.destroy: it looks at the host that it has read.
     instance_row.destroy(
         context, instance_uuid, **({} if row_id is None else {'id': row_id}))
-    return last
+    if keep is not None and last is not None:
+        keep(last.values)
 
 
 def delete(

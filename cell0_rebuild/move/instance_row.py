@@ -28,13 +28,11 @@ class Watched(ty.NamedTuple):
 
     :param deleted: its owner deleted it.
     :param being_deleted: its owner is about to.
-    :param written: somebody has written it since it was created.
     :param values: as :mod:`late_changes` has them.
     """
 
     deleted: bool
     being_deleted: bool
-    written: bool
     task_state: str | None
     values: dict[str, ty.Any]
 
@@ -51,7 +49,6 @@ def read(
     instance, volume = models.Instance, models.BlockDeviceMapping
     query = context.session.query(
         instance.deleted, instance.vm_state, instance.task_state,
-        instance.updated_at,
         *(getattr(instance, field) for field in late_changes.FIELDS),
         volume.uuid, volume.delete_on_termination,
         volume.deleted.label('volume_deleted'),
@@ -67,7 +64,7 @@ def read(
         # Nova deletes the row with the vm_state "deleted" and no task_state.
         row.task_state == task_states.DELETING
         or row.vm_state == vm_states.DELETED,
-        row.updated_at is not None, row.task_state,
+        row.task_state,
         _values(context, instance_uuid, rows))
 
 
@@ -77,6 +74,26 @@ def look(
 ) -> Watched | None:
     """Return the same by a transaction of its own."""
     return read(context, instance_uuid)
+
+
+@main_db_api.pick_context_manager_reader
+def look_at_instance(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> dict[str, ty.Any] | None:
+    """Return what is watched of the instance alone, by one statement.
+
+    :returns: None if it is not there, or deleted.
+    """
+    fields = [getattr(models.Instance, field)
+              for field in late_changes.FIELDS]
+    row = context.session.query(
+        *fields, models.InstanceSystemMetadata.value,
+    ).select_from(models.Instance).outerjoin(
+        models.InstanceSystemMetadata, _is_why_locked(),
+    ).filter(models.Instance.uuid == instance_uuid,
+             models.Instance.deleted == 0).first()
+    return None if row is None else late_changes.watched(
+        _instance(row, row.value))
 
 
 def destroy(
@@ -106,21 +123,27 @@ def _values(
     metadata, tag = models.InstanceSystemMetadata, models.Tag
     others = context.session.query(metadata.value, tag.tag).select_from(
         models.Instance,
-    ).outerjoin(metadata, sa.and_(
-        metadata.instance_uuid == models.Instance.uuid,
-        metadata.key == 'locked_reason', metadata.deleted == 0,
-    )).outerjoin(
+    ).outerjoin(metadata, _is_why_locked()).outerjoin(
         tag, tag.resource_id == models.Instance.uuid,
     ).filter(models.Instance.uuid == instance_uuid).all()
-    # Others compare what is in objects: they give it the same form.
     return late_changes.watched(
-        objects.Instance(
-            system_metadata={
-                'locked_reason': others[0].value if others else None},
-            **{field: getattr(rows[0], field)
-               for field in late_changes.FIELDS}),
+        _instance(rows[0], others[0].value if others else None),
         [objects.BlockDeviceMapping(
             uuid=row.uuid, delete_on_termination=row.delete_on_termination)
          for row in rows if row.uuid and not row.volume_deleted],
         [objects.Tag(tag=name) for name in sorted({
             row.tag for row in others if row.tag is not None})])
+
+
+def _is_why_locked() -> ty.Any:
+    """Return the condition that joins the reason of a lock."""
+    metadata = models.InstanceSystemMetadata
+    return sa.and_(metadata.instance_uuid == models.Instance.uuid,
+                   metadata.key == 'locked_reason', metadata.deleted == 0)
+
+
+def _instance(row: ty.Any, locked_reason: str | None) -> objects.Instance:
+    # Others compare what is in objects: they give it the same form.
+    return objects.Instance(
+        system_metadata={'locked_reason': locked_reason},
+        **{field: getattr(row, field) for field in late_changes.FIELDS})

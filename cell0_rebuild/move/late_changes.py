@@ -162,14 +162,14 @@ def update(instance: objects.Instance, changed: dict[str, ty.Any]) -> None:
 def keep_changes(
     cctxt: nova_context.RequestContext, record: attempt_record.AttemptRecord,
     last: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    seen: dict[str, ty.Any],
+    changed: dict[str, ty.Any],
 ) -> None:
     """Write to the row in cell0 the changes accepted since it was hidden.
 
     :param cctxt: targeted at cell0.
     :param last: the instance as the attempt had it at last.
     :param bdms: the same of its block device mappings.
-    :param seen: what was watched after these changes.
+    :param changed: what its owner has changed.
     """
     instance = objects.Instance.get_by_uuid(
         cctxt, last.uuid, expected_attrs=cell0_copy.LOADED)
@@ -177,7 +177,7 @@ def keep_changes(
         if record.accepted:
             _keep_asked(instance, last, record.changed)
             _keep_root(cctxt, instance.uuid, bdms)
-        update(instance, changes(record.asked, seen))
+        update(instance, changed)
 
 
 def keep_late(

@@ -23,6 +23,7 @@ from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import instance_row
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
@@ -54,15 +55,15 @@ def ask(
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
     uuid, cell = buried.instance.uuid, cells.cell0(context)
+    cctxt = cells.targeted(context, cell)
     record = attempt_record.AttemptRecord.new(
         instance,
         baseline=late_changes.watched(
             buried.instance, buried.bdms, buried.instance.tags),
-        asked=late_changes.watched(instance), mapped_at=mapped_at,
-        writes=writes)
+        mapped_at=mapped_at, writes=writes)
+    _catch_up(cctxt, record, instance)
     record.put_on(instance)
     instance.obj_reset_changes(recursive=True)
-    cctxt = cells.targeted(context, cell)
     try:
         api_db.to_build_request(context, uuid, cell.id, functools.partial(
             _build_request, context, buried, instance, bdms), spec)
@@ -79,6 +80,26 @@ def ask(
             **record.mapping_before())
         raise
     return record.generation
+
+
+def _catch_up(
+    cctxt: nova_context.RequestContext, record: attempt_record.AttemptRecord,
+    instance: objects.Instance,
+) -> None:
+    """Give the instance what was changed in cell0 since it was read.
+
+    The checks take their time. What is changed on the build request comes
+    after this, also if it sets a value back.
+    """
+    now = instance_row.look_at_instance(cctxt, instance.uuid)
+    if now is None:
+        raise exceptions.LostRace(instance.uuid)
+    late = late_changes.changes(record.baseline, now)
+    late_changes.update(instance, {
+        name: value for name, value in late.items()
+        if name not in record.changed})
+    record.baseline.update(late)
+    record.asked = late_changes.watched(instance)
 
 
 def _build_request(

@@ -80,9 +80,7 @@ def bury_again(
         cell.id if cell else None,
         **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
-        _remove_row(context, attempt, cell)
-    if attempt.left_in_cell:
-        _show(context, cctxt, attempt)
+        _remove_row(context, cctxt, attempt, cell)
     if not buried:
         deletion.clear(context, attempt.uuid)
     return buried
@@ -96,31 +94,33 @@ def _show(
     with location.held(context, attempt.uuid):
         is_ours = location.is_in_cell0(context, attempt.uuid)
         if is_ours:
-            late_changes.write(
-                cctxt, attempt.uuid, attempt.left_in_cell,
-                attempt.row_watched)
-            attempt.left_in_cell = {}
             cell0_db.show(cctxt, attempt.uuid)
     return is_ours
 
 
 def _remove_row(
-    context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping,
+    context: nova_context.RequestContext, cctxt: nova_context.RequestContext,
+    attempt: attempts.Attempt, cell: objects.CellMapping,
 ) -> None:
     with location.at_rest(context, attempt.uuid) as is_at_rest:
         if is_at_rest:
             cell_db.remove(
                 context, attempt.uuid, cell,
-                keep=functools.partial(_remember, attempt))
+                keep=functools.partial(_keep_last, cctxt, attempt))
         elif attempt.row_id is not None:
             # A later attempt may have created another.
             attempts.remove_row(context, attempt, cell, attempt.row_id)
 
 
-def _remember(attempt: attempts.Attempt, last: dict[str, ty.Any]) -> None:
-    """Remember the last changes of a row in a real cell that is gone."""
-    attempt.left_in_cell = late_changes.changes(attempt.row_watched, last)
+def _keep_last(
+    cctxt: nova_context.RequestContext, attempt: attempts.Attempt,
+    last: dict[str, ty.Any],
+) -> None:
+    """Write to the row in cell0 what was changed in the cell at last."""
+    late_changes.write(
+        cctxt, attempt.uuid, late_changes.changes(attempt.row_watched, last),
+        attempt.row_watched)
+    attempt.row_watched = last
 
 
 def _prepare(
@@ -167,35 +167,26 @@ def _keep_changes(
         last = objects.BuildRequest.get_by_instance_uuid(
             context, attempt.uuid).instance
         seen = late_changes.watched(last)
+        changed = late_changes.changes(attempt.record.asked, seen)
     except exception.BuildRequestNotFound:
-        last = attempt.instance
-        seen = attempt.last_watched or attempt.brought or (
-            late_changes.watched(last))
+        last, seen = attempt.instance, {}
+        changed = {**attempt.record.brought, **attempt.record.late}
     late_changes.keep_changes(
         cctxt, attempt.record, last, attempt.bdms,
-        _with_row(context, attempt, cell, seen))
+        {**changed, **_changed_in_cell(context, attempt, cell)})
     return seen
 
 
-def _with_row(
+def _changed_in_cell(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping | None, seen: dict[str, ty.Any],
+    cell: objects.CellMapping | None,
 ) -> dict[str, ty.Any]:
-    """Return what is watched, with what the owner has changed in the cell.
-
-    :param seen: what was watched of the build request at last. What was
-        written there after it was brought to the cell is as new.
-    """
+    """Return what the owner has changed of the row in the real cell."""
     if cell is None or not (
             attempt.handed_over or _is_mapped(context, attempt, cell)):
-        return seen
-    row: dict[str, ty.Any] = {}
-    # What is changed there is found when the row is removed, too.
-    with contextlib.suppress(db_exc.DBError):
-        row = cell_db.written(context, attempt.uuid, cell)
-    attempt.row_watched = row or attempt.brought or seen
-    return {**row, **late_changes.changes(
-        attempt.brought, seen)} if row else seen
+        return {}
+    attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
+    return late_changes.changes(attempt.record.mapped, attempt.row_watched)
 
 
 def _is_mapped(
@@ -301,8 +292,8 @@ def _leave_cell(
 ) -> bool:
     """Take a server that was handed over out of the real cell.
 
-    The mapping goes first: whoever else is at work on the server looks at it
-    before he removes anything.
+    The mapping goes first: any other process at work on the server looks at it
+    before it removes anything.
 
     :returns: False if the owner deleted it, or somebody else has moved it.
     """
@@ -320,7 +311,7 @@ def _leave_cell(
         if cell0_db.is_there(cctxt, uuid) and (
                 cell_db.remove(
                     context, uuid, cell, attempt.row_id,
-                    functools.partial(_remember, attempt))
+                    functools.partial(_keep_last, cctxt, attempt))
                 or cell_db.find(context, uuid, cell) is None):
             attempt.reach(stages.Stage.OUT_OF_CELL)
     left = attempt.stage is stages.Stage.OUT_OF_CELL

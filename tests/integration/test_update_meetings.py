@@ -92,10 +92,11 @@ class UpdateMeetingsTest(specs_base.SpecTestCase):
 
     def map_to_cell(self):
         """Map the server to its cell; note what is brought there."""
-        self.brought = []
+        def bring(found):
+            return {'display_name': found.get('display_name')}
         self.assertTrue(api_db.into_cell(
             self.another_context(), self.uuid, GENERATION, self.cell_id,
-            lambda found: self.brought.append(found.get('display_name'))))
+            bring))
 
     def create_cell(self):
         """Have a cell that the server may be mapped to."""
@@ -108,16 +109,21 @@ class UpdateMeetingsTest(specs_base.SpecTestCase):
     def test_what_a_put_writes_before_the_mapping_is_brought(self):
         self.create_cell()
         self.meet_step(self.map_to_cell, 'SELECT build_requests')
-        self.assertEqual(['put'], self.brought)
+        self.assertEqual({'display_name': 'put'}, self.record().brought)
         self.assert_put()
 
     def test_what_a_put_writes_after_the_mapping_is_seen_at_the_end(self):
         self.create_cell()
         self.meet_step(self.map_to_cell, 'UPDATE instance_mappings')
-        self.assertNotEqual(['put'], self.brought)
-        ended = api_db.end(
-            self.another_context(), self.uuid, GENERATION, self.record())
-        self.assertEqual('put', ended.instance.display_name)
+        self.assertEqual({'display_name': None}, self.record().brought)
+        ended = []
+
+        def end(last):
+            ended.append(last['display_name'])
+            return self.record()
+        self.assertTrue(api_db.end(
+            self.another_context(), self.uuid, GENERATION, end))
+        self.assertEqual(['put'], ended)
 
 
 class SnapshotIsolationUpdateMeetingsTest(UpdateMeetingsTest):

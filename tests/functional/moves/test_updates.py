@@ -5,6 +5,7 @@
 Each test changes all that this Nova lets a PUT change.
 """
 
+import contextlib
 import datetime
 
 import ddt
@@ -25,6 +26,7 @@ from tests.functional import updating
 
 PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 UPDATE = 'nova.compute.api.API.update_instance'
+ASK = 'cell0_rebuild.move.out_of_cell0.ask'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
 APPLY = 'cell0_rebuild.move.late_changes.apply'
 
@@ -48,14 +50,18 @@ class UpdateTestCase(recover_base.RecoverTestCase):
 
     def update(self, *args, **kwargs):
         """Change all that can be changed, again if it was before."""
-        self.put(updating.everything({
-            **self.api.get_server(self.server['id']), **self.asked}))
+        self.put(self.others())
 
     def update_but_zone(self, *args, **kwargs):
         """Change all but what is stored with the RequestSpec."""
-        asked = updating.everything(self.api.get_server(self.server['id']))
+        asked = self.others()
         asked.pop(updating.PINNED, None)
         self.put(asked)
+
+    def others(self):
+        """Return another value of all that can be changed."""
+        return updating.everything({
+            **self.api.get_server(self.server['id']), **self.asked})
 
     def put(self, asked):
         self.api.put_server(self.server['id'], {'server': dict(asked)})
@@ -70,6 +76,24 @@ class UpdateTestCase(recover_base.RecoverTestCase):
     def at(self, step, when='before', act=None):
         """Change all, or do something else, at a step."""
         self.useFixture(base.Interception(step, **{when: act or self.update}))
+
+    def write_late(self, **changed):
+        """Read the build request before the server is mapped to its cell.
+
+        Write it just after that.
+        """
+        found = []
+
+        def read(*args, **kwargs):
+            found.append(objects.BuildRequest.get_by_instance_uuid(
+                nova_context.get_admin_context(), self.server['id']))
+
+        def save(*args, **kwargs):
+            for name, value in changed.items():
+                setattr(found[0].instance, name, value)
+            found[0].save()
+        self.at(recovering.MAP, act=read)
+        self.at(recovering.MAP, 'after', act=save)
 
     def rebuild_now(self, **body):
         """Have the server rebuilt, and all be done when this returns."""
@@ -154,6 +178,29 @@ class RebuiltTest(UpdateTestCase):
         self.late.deliver()
         self.active(self.server)
         self.assert_updated()
+
+    @ddt.data(
+        ('checked', PROBE, 'before', None, None),
+        ('checked_before_a_conductor_takes_it', PROBE, 'before', ASK, 'after'),
+        ('checked_before_it_is_in_its_cell', PROBE, 'before',
+         recovering.MAP, 'after'))
+    @ddt.unpack
+    def test_the_last_of_two_updates_is_kept_if_one_came_while_it_is(
+            self, _name, first, before, second, after):
+        self.at(first, before, self.update_but_zone)
+        if second:
+            self.at(second, after, self.update_but_zone)
+        self.rebuild_now()
+        self.active(self.server)
+        self.assert_updated()
+
+    def test_an_update_that_read_the_build_request_can_set_a_value_back(self):
+        name = self.server['name']
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
+            {'name': 'another'}))
+        self.write_late(display_name=name)
+        self.rebuild_now()
+        self.assertEqual(name, self.active(self.server)['name'])
 
     def test_an_update_that_read_it_in_cell0_is_kept(self):
         self.at(UPDATE, act=lambda *args: self.rebuild(self.server))
@@ -297,17 +344,7 @@ class BuriedAgainTest(UpdateTestCase):
     @ddt.unpack
     def test_what_was_read_before_it_was_mapped_is_kept_if_it_fails(
             self, _name, death):
-        found = []
-
-        def read(*args, **kwargs):
-            found.append(objects.BuildRequest.get_by_instance_uuid(
-                nova_context.get_admin_context(), self.server['id']))
-
-        def save(*args, **kwargs):
-            found[0].instance.access_ip_v4 = '192.0.2.7'
-            found[0].save()
-        self.at(recovering.MAP, act=read)
-        self.at(recovering.MAP, 'after', act=save)
+        self.write_late(access_ip_v4='192.0.2.7')
         self.at(death, act=fail)
         self.rebuild_now()
         server = self.buried_again(self.server)
@@ -347,8 +384,8 @@ class BuriedAgainTest(UpdateTestCase):
                 downs.append(True)
                 lose_database()
             return read(*args, **kwargs)
-        read = cell_db.written
-        self.stub_out('cell0_rebuild.move.cell_db.written', go_away)
+        read = cell_db.watched
+        self.stub_out('cell0_rebuild.move.cell_db.watched', go_away)
         self.at(recovering.HAND_OVER, act=fail)
         self.rebuild_now()
         self.buried_again(self.server)
@@ -407,6 +444,32 @@ class RecoveredTest(UpdateTestCase):
         self.update()
         self.assert_recovered('hidden')
         self.assert_updated()
+
+    def test_what_is_changed_is_kept_if_the_cell_goes_away_for_longer(self):
+        self.at(recovering.MAP, 'after')
+        away = contextlib.ExitStack()
+        self.addCleanup(away.close)
+
+        def go_away(*args, **kwargs):
+            away.enter_context(databases.down('cell1'))
+            fail()
+        self.at(recovering.HAND_OVER, act=go_away)
+        self.rebuild_now()
+        away.close()
+        self.assert_recovered('on its way')
+        self.assert_updated()
+
+    @ddt.data(
+        ('before', recovering.HAND_OVER, 'before', 'on its way'),
+        ('after', recovering.END, 'after', 'not built'))
+    @ddt.unpack
+    def test_what_read_the_build_request_is_kept_if_a_conductor_died(
+            self, _name, step, when, state):
+        self.write_late(access_ip_v4='192.0.2.7')
+        self.rebuild_until(step, **{when: recovering.crash})
+        self.assert_recovered(state)
+        self.assertEqual('192.0.2.7', self.api.get_server(
+            self.server['id'])['accessIPv4'])
 
     def test_the_last_of_two_changes_is_kept_if_it_died_in_the_cell(self):
         self.at(recovering.SCHEDULER)
