@@ -13,6 +13,7 @@ import re
 import time
 
 from tests.faults import boundaries
+from tests.faults import owners
 from tests.faults import remains
 from tests.faults import stories
 from tests.functional import recovering
@@ -118,6 +119,10 @@ def _is_left_by_nova(name):
 class Series(stories.Deployment):
     """Runs of one story, each with a fault, and what became of the server."""
 
+    def setUp(self):
+        super().setUp()
+        self.owner = self.useFixture(owners.Owner(self.api))
+
     def faults_of(self, crossed):
         """Return the faults to try, of the boundaries of a run without."""
         return [Crash(boundary, when) for boundary in crossed
@@ -162,6 +167,7 @@ class Series(stories.Deployment):
     def _play(self, story, ending, fault):
         """Return what is wrong with the server after a fault, or None."""
         server = self.bury_one(story)
+        self.owner.accepted.clear()
         try:
             run, answer = self.run_rebuild(server, fault)
             if not fault.struck:
@@ -190,14 +196,14 @@ class Series(stories.Deployment):
             self.check_gone(server, remains.ACCELERATORS.__eq__)
 
     def _then_recover(self, server):
-        asked = self.update(server)
+        self.owner.update(server)
         self.recover(server)
-        self.check_updated(server, asked)
+        self.check_updated(server, self.owner)
         if self.check_shown(server) != 'ACTIVE':
             self.wait_for(server, 'ERROR')
             if server['request']:
                 # The new image says it, as in a rebuild by Nova.
-                asked.pop('OS-DCF:diskConfig', None)
+                self.owner.accepted.pop('OS-DCF:diskConfig', None)
             self.have_capacity(True)
             _, answer = self.run_rebuild(server)
             if answer.status_code != 202:
@@ -205,7 +211,7 @@ class Series(stories.Deployment):
                     f'a second rebuild answers {answer.text}')
         self.check_active(server)
         self.check_complete(server)
-        self.check_updated(server, asked)
+        self.check_updated(server, self.owner)
         self._finish(server)
 
     def recover(self, server):

@@ -14,7 +14,6 @@ from tests.functional import base
 from tests.functional import cyborg
 from tests.functional import databases
 from tests.functional import reimage_base
-from tests.functional import updating
 
 PORT = nova_fixtures.NeutronFixture.port_1['id']
 VOLUME = uuidsentinel.data_volume
@@ -191,22 +190,12 @@ class Deployment(base.FunctionalTestCase):
             self.assertIsNone(databases.spec_of(server['id']).retained)
         self._eventually(complete, 'ACTIVE, but')
 
-    def update(self, server):
-        """Change all that a PUT can change; return what was accepted."""
-        shown = self.api.api_request(f'/servers/{server["id"]}')
-        if shown.status_code != 200:
-            return {}
-        asked = updating.everything(shown.json()['server'])
-        answer = self.api.api_request(
-            f'/servers/{server["id"]}', method='PUT',
-            body=json.dumps({'server': asked}))
-        return asked if answer.status_code == 200 else {}
-
-    def check_updated(self, server, asked):
-        """Check that nothing is lost of what was accepted."""
-        found = updating.shown(self.api.get_server(server['id']), asked)
-        if found != asked:
-            raise Problem(f'of {asked}, accepted with 200, is left {found}')
+    def check_updated(self, server, owner):
+        """Check that nothing is lost of what its owner has changed."""
+        found = owner.shown(server)
+        if found != owner.accepted:
+            raise Problem(f'of {owner.accepted}, accepted with 200, is left '
+                          f'{found}')
 
     def delete(self, server):
         """Delete it as its owner does."""

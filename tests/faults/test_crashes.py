@@ -8,6 +8,11 @@ from tests.faults import stories
 
 class CrashTest(series.Series):
 
+    def run_rebuild(self, server, fault=None):
+        """Extend: its owner updates the server meanwhile."""
+        with self.owner.at_work(server):
+            return super().run_rebuild(server, fault)
+
     def test_with_capacity_it_is_shown_and_can_be_deleted(self):
         self.play_all(stories.CAPACITY, series.DELETE)
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The owner of a server, who updates it before, during and after a rebuild."""
+
+import contextlib
+import json
+import pkgutil
+
+import fixtures
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+
+from tests.faults.agent import crossings
+from tests.functional import recovering
+from tests.functional import updating
+
+PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
+
+
+class Owner(fixtures.Fixture):
+    """Updates a server, and knows what was accepted.
+
+    A PUT changes all that one can change but the description. That is for
+    requests which have read the build request and write it late.
+
+    :ivar accepted: what the server is to show.
+    """
+
+    def __init__(self, api):
+        self._api = api
+        self._server_id = None
+        self._late = 0
+        self.accepted = {}
+
+    def _setUp(self):
+        # Before nova-api moves it, and when it is mapped to its cell.
+        self._before(PROBE, self._put)
+        self._before(recovering.END, self._write_late)
+
+    def _before(self, name, act):
+        original = pkgutil.resolve_name(name)
+
+        def called(*args, **kwargs):
+            # It is not what the two processes do.
+            with crossings.acting(None):
+                act()
+            return original(*args, **kwargs)
+        self.useFixture(fixtures.MonkeyPatch(name, called))
+
+    @contextlib.contextmanager
+    def at_work(self, server):
+        """Update a server at each step of its rebuild, where one was lost."""
+        self._server_id = server['id']
+        try:
+            yield
+        finally:
+            self._server_id = None
+
+    def update(self, server):
+        """Update a server in every way, and note what is accepted."""
+        with self.at_work(server):
+            self._put()
+            self._write_late()
+
+    def shown(self, server):
+        """Return what is left of what was accepted."""
+        return updating.shown(
+            self._api.get_server(server['id']), self.accepted)
+
+    def _put(self):
+        if self._server_id is None:
+            return
+        path = f'/servers/{self._server_id}'
+        shown = self._api.api_request(path)
+        if shown.status_code != 200:
+            return
+        asked = updating.everything({
+            **shown.json()['server'], **self.accepted})
+        del asked['description']
+        answer = self._api.api_request(
+            path, method='PUT', body=json.dumps({'server': asked}))
+        if answer.status_code == 200:
+            self.accepted.update(asked)
+
+    def _write_late(self):
+        if self._server_id is None:
+            return
+        with contextlib.suppress(exception.BuildRequestNotFound):
+            build_request = objects.BuildRequest.get_by_instance_uuid(
+                nova_context.get_admin_context(), self._server_id)
+            self._late += 1
+            late = f'late {self._late}'
+            build_request.instance.display_description = late
+            build_request.save()
+            self.accepted['description'] = late
