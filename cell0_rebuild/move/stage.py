@@ -61,10 +61,12 @@ STEPS = (
     Step(Stage.IN_CELL0, Stage.ASKED, _API, 'out_of_cell0.ask',
          'A build request is made, the mapping leaves cell0; then the row in '
          'cell0 is hidden.', ('on its way',)),
-    Step(Stage.ASKED, Stage.TAKEN, f'{_WHOEVER_BURIES}, {_API}',
-         'attempt.begin',
+    Step(Stage.ASKED, Stage.TAKEN, f'{_CONDUCTOR}, {_API}', 'attempt.begin',
          'The record names who has it. nova-api takes it back if no conductor '
          'has answered.', ('on its way',)),
+    Step(Stage.ASKED, Stage.TAKEN, 'recover', 'api_db.seize',
+         'The record gets another generation: no conductor can take it.',
+         ('on its way',)),
     Step(Stage.TAKEN, Stage.IN_CELL0, f'{_WHOEVER_BURIES}, {_API}',
          'reburial.bury_again',
          'The row in cell0 is shown, the build request ends.', ('leftovers',)),
