@@ -16,6 +16,11 @@ from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import location
 
+if ty.TYPE_CHECKING:
+    from nova.compute import api as compute
+    from nova import context as nova_context
+    from nova import objects
+
 # What Nova fails with when it asks a server for the cell, and it is in none.
 _NO_CELL = "'NoneType' object has no attribute 'identity'"
 
@@ -25,8 +30,9 @@ class _BuildRequestGone(Exception):
 
 
 def delete(
-    wrapped: ty.Callable[..., None], compute_api: ty.Any, context: ty.Any,
-    instance: ty.Any, *args: ty.Any, **kwargs: ty.Any,
+    wrapped: ty.Callable[..., None], compute_api: compute.API,
+    context: nova_context.RequestContext, instance: objects.Instance,
+    *args: ty.Any, **kwargs: ty.Any,
 ) -> None:
     """Wrap ``API._delete``: a rebuild may have moved the server meanwhile.
 
@@ -56,7 +62,9 @@ def delete(
         wrapped(context, moved, *args, **kwargs)
 
 
-def _is_like_buried(context: ty.Any, instance: ty.Any) -> bool:
+def _is_like_buried(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> bool:
     """Tell whether it was read in a cell and no compute has ever had it.
 
     A server in BUILD counts only in cell0: one that boots in its cell is in
@@ -71,8 +79,9 @@ def _is_like_buried(context: ty.Any, instance: ty.Any) -> bool:
 
 
 def _moved(
-    compute_api: ty.Any, context: ty.Any, uuid: str, marked: bool
-) -> ty.Any:
+    compute_api: compute.API, context: nova_context.RequestContext, uuid: str,
+    marked: bool,
+) -> objects.Instance | None:
     """Return the server from where it is now; None if it is deleted.
 
     :param marked: this request itself has marked its mapping as deleted.
@@ -87,8 +96,8 @@ def _moved(
 
 
 def delete_while_booting(
-    wrapped: ty.Callable[..., bool], compute_api: ty.Any, context: ty.Any,
-    instance: ty.Any,
+    wrapped: ty.Callable[..., bool], compute_api: compute.API,
+    context: nova_context.RequestContext, instance: objects.Instance,
 ) -> bool:
     """Wrap ``API._delete_while_booting``: the row in cell0 goes as well.
 
@@ -113,7 +122,8 @@ def delete_while_booting(
 
 
 def _delete_build_request(
-    wrapped: ty.Callable[..., bool], context: ty.Any, instance: ty.Any
+    wrapped: ty.Callable[..., bool], context: nova_context.RequestContext,
+    instance: objects.Instance,
 ) -> bool:
     try:
         return wrapped(context, instance)

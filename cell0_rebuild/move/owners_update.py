@@ -39,7 +39,7 @@ def _is_update(
     context: nova_context.RequestContext, build_request: objects.BuildRequest,
     updates: dict[str, ty.Any],
 ) -> bool:
-    """Tell whether somebody writes a record that he has not locked."""
+    """Tell whether a record is written without a lock on it."""
     # A step of a move reads and writes it in one transaction.
     is_step = getattr(context, 'session', None) is not None
     return ('instance' in updates and not is_step

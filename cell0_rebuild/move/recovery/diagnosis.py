@@ -73,7 +73,7 @@ class State(enum.Enum):
 class Trace:
     """A row of the server in a real cell."""
 
-    cell: ty.Any
+    cell: objects.CellMapping
     row: cell_db.Row
 
 
@@ -88,7 +88,7 @@ class Stuck:
     uuid: str
     state: State
     traces: list[Trace]
-    cell: ty.Any = None
+    cell: objects.CellMapping | None = None
 
 
 class Finder:

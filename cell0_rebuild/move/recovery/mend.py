@@ -116,7 +116,7 @@ class Recovery:
         """
         if uuids is None:
             uuids = self._search
-        # A server may be found for more than one reason.
+        # A server may be stuck for more than one reason.
         reported = set()
         for uuid in uuids:
             if uuid not in reported and (
@@ -127,7 +127,7 @@ class Recovery:
     def _one(self, uuid: str, dry_run: bool) -> Result | None:
         try:
             with db_errors.hidden_values():
-                found = self._finder.look(uuid)
+                stuck = self._finder.look(uuid)
         except (exceptions.DatabaseDown, exceptions.Unreadable) as error:
             LOG.error('The server cannot be looked at. %s', error,
                       instance_uuid=uuid)
@@ -136,20 +136,20 @@ class Recovery:
             LOG.exception('The server cannot be looked at.',
                           instance_uuid=uuid)
             return Result(uuid, 'unknown', 'none', exceptions.text(error))
-        if found is None:
+        if stuck is None:
             return None
-        state, problem = found.state, None
+        state, problem = stuck.state, None
         if not dry_run:
-            state, problem = self._try_to_mend(found)
+            state, problem = self._try_to_mend(stuck)
         return Result(uuid, state.value, _ACTIONS[state], problem)
 
     def _try_to_mend(
-        self, found: diagnosis.Stuck
+        self, stuck: diagnosis.Stuck
     ) -> tuple[diagnosis.State, str | None]:
         """Return the state that it was in, and why it could not be mended."""
         try:
             with db_errors.hidden_values():
-                return self._mend(found), None
+                return self._mend(stuck), None
         except _ChangedMeanwhile:
             problem = 'it was changed meanwhile; run this again later'
         except exceptions.Unreadable as error:
@@ -158,116 +158,116 @@ class Recovery:
             problem = f'its allocations are left: {error}'
         except Exception as error:
             LOG.exception('The server could not be recovered.',
-                          instance_uuid=found.uuid)
+                          instance_uuid=stuck.uuid)
             problem = exceptions.text(error)
-        return found.state, problem
+        return stuck.state, problem
 
-    def _mend(self, found: diagnosis.Stuck) -> diagnosis.State:
+    def _mend(self, stuck: diagnosis.Stuck) -> diagnosis.State:
         """Mend a server and return the state that it was in."""
         # A request ID of its own, which tells its event.
-        context, state = nova_context.get_admin_context(), found.state
+        context, state = nova_context.get_admin_context(), stuck.state
         if state is diagnosis.State.BUILT:
-            _finish(context, found)
+            _finish(context, stuck)
         elif state is diagnosis.State.DELETED:
-            self._clear(context, found)
+            self._clear(context, stuck)
         else:
             try:
-                self._bury(context, found)
+                self._bury(context, stuck)
             except exception.ObjectActionError:
                 if state not in _HANDED_OVER or not _finish_taken(
-                        context, found):
+                        context, stuck):
                     raise
                 state = diagnosis.State.BUILT
         return state
 
     def _bury(
-        self, context: nova_context.RequestContext, found: diagnosis.Stuck
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
     ) -> None:
-        on_its_way = found.state is diagnosis.State.ON_ITS_WAY
+        on_its_way = stuck.state is diagnosis.State.ON_ITS_WAY
         if on_its_way:
-            found, buried = self._bury_on_its_way(context, found)
-        elif found.state is diagnosis.State.LEFTOVERS:
+            stuck, buried = self._bury_on_its_way(context, stuck)
+        elif stuck.state is diagnosis.State.LEFTOVERS:
             buried = True
         else:
-            buried = _bury_handed_over(context, found, self._before)
+            buried = _bury_handed_over(context, stuck, self._before)
         if buried:
-            _remove_traces(context, found)
+            _remove_traces(context, stuck)
             self._resources.release(
-                found.uuid, location.at_rest(context, found.uuid))
-        elif not location.is_at_rest(context, found.uuid):
+                stuck.uuid, location.at_rest(context, stuck.uuid))
+        elif not location.is_at_rest(context, stuck.uuid):
             raise _ChangedMeanwhile
         elif on_its_way:
             # Its owner has deleted it, or another run has buried it.
-            self._clear(context, found)
+            self._clear(context, stuck)
 
     def _clear(
-        self, context: nova_context.RequestContext, found: diagnosis.Stuck
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
     ) -> None:
-        for trace in found.traces:
+        for trace in stuck.traces:
             if not trace.row.is_on_host:
-                cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
+                cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
             elif not _finish(
-                    context, dataclasses.replace(found, cell=trace.cell)):
+                    context, dataclasses.replace(stuck, cell=trace.cell)):
                 raise cell_db.on_host()
-        if found.cell is not None:
-            deletion.remove_cell0_row(context, found.uuid)
+        if stuck.cell is not None:
+            deletion.remove_cell0_row(context, stuck.uuid)
             return
-        deletion.clear(context, found.uuid)
-        if not any(trace.row.is_on_host for trace in found.traces):
+        deletion.clear(context, stuck.uuid)
+        if not any(trace.row.is_on_host for trace in stuck.traces):
             self._resources.release(
-                found.uuid, location.at_rest(context, found.uuid))
-        deletion.erase(context, found.uuid)
+                stuck.uuid, location.at_rest(context, stuck.uuid))
+        deletion.erase(context, stuck.uuid)
 
     def _bury_on_its_way(
-        self, context: nova_context.RequestContext, found: diagnosis.Stuck
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
     ) -> tuple[diagnosis.Stuck, bool]:
-        for trace in found.traces:
+        for trace in stuck.traces:
             if trace.row.is_on_host:
                 raise cell_db.on_host()
         build_request = api_db.seize(
-            context, found.uuid, self._before, EVENT)
+            context, stuck.uuid, self._before, EVENT)
         if build_request is None:
-            return found, False
+            return stuck, False
         # The conductor may have put the server into a cell until just now.
-        found = self._finder.look(found.uuid) or found
-        return found, reburial.bury_again(
-            context, attempts.Attempt.taken(build_request), found.cell,
-            _recorder(found.uuid))
+        stuck = self._finder.look(stuck.uuid) or stuck
+        return stuck, reburial.bury_again(
+            context, attempts.Attempt.taken(build_request), stuck.cell,
+            _recorder(stuck.uuid))
 
 
 def _bury_handed_over(
-    context: nova_context.RequestContext, found: diagnosis.Stuck,
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck,
     before: datetime.datetime,
 ) -> bool:
-    attempt, cell = _attempt(context, found), found.cell
-    if found.state is diagnosis.State.HIDDEN:
-        cell = found.traces[0].cell if found.traces else None
+    attempt, cell = _attempt(context, stuck), stuck.cell
+    if stuck.state is diagnosis.State.HIDDEN:
+        cell = stuck.traces[0].cell if stuck.traces else None
     return reburial.bury_again(
-        context, attempt, cell, _recorder(found.uuid), before)
+        context, attempt, cell, _recorder(stuck.uuid), before)
 
 
 def _attempt(
-    context: nova_context.RequestContext, found: diagnosis.Stuck
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck
 ) -> attempts.Attempt:
     """Return the attempt as the conductor had it after the hand-over."""
     row_id = None
-    if found.traces:
-        trace = found.traces[0]
+    if stuck.traces:
+        trace = stuck.traces[0]
         row_id, where = trace.row.id, trace.cell
     else:
         where = cells.cell0(context)
-    there = cell0_copy.read(cells.targeted(context, where), found.uuid)
-    record = _retained_record(context, found.uuid)
+    there = cell0_copy.read(cells.targeted(context, where), stuck.uuid)
+    record = _retained_record(context, stuck.uuid)
     # The row in cell0 has all that was changed, or never got it.
-    record.accepted = record.accepted and bool(found.traces)
+    record.accepted = record.accepted and bool(stuck.traces)
     return attempts.Attempt.interrupted(
-        found.uuid, record, _stage(found), there, row_id)
+        stuck.uuid, record, _stage(stuck), there, row_id)
 
 
-def _stage(found: diagnosis.Stuck) -> stages.Stage:
-    if found.state is diagnosis.State.NOT_BUILT:
+def _stage(stuck: diagnosis.Stuck) -> stages.Stage:
+    if stuck.state is diagnosis.State.NOT_BUILT:
         return stages.Stage.HANDED_OVER
-    return (stages.Stage.MAPPED_BACK if found.traces
+    return (stages.Stage.MAPPED_BACK if stuck.traces
             else stages.Stage.OUT_OF_CELL)
 
 
@@ -280,37 +280,37 @@ def _retained_record(
 
 
 def _finish_taken(
-    context: nova_context.RequestContext, found: diagnosis.Stuck
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck
 ) -> bool:
     """Finish the rebuild if a compute has taken the server meanwhile."""
-    for trace in found.traces:
-        row = cell_db.find(context, found.uuid, trace.cell)
+    for trace in stuck.traces:
+        row = cell_db.find(context, stuck.uuid, trace.cell)
         if row is not None and row.id == trace.row.id and row.is_on_host:
             return _finish(
-                context, dataclasses.replace(found, cell=trace.cell))
+                context, dataclasses.replace(stuck, cell=trace.cell))
     return False
 
 
 def _finish(
-    context: nova_context.RequestContext, found: diagnosis.Stuck
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck
 ) -> bool:
-    [row_id] = [trace.row.id for trace in found.traces
-                if trace.cell.id == found.cell.id]
-    record = _retained_record(context, found.uuid)
+    assert stuck.cell is not None
+    cell = stuck.cell
+    [row_id] = [trace.row.id for trace in stuck.traces
+                if trace.cell.id == cell.id]
+    record = _retained_record(context, stuck.uuid)
     # A compute may have taken it while it was on its way back to cell0.
-    api_db.remap(
-        context, found.uuid, cells.cell0(context).id, found.cell.id)
+    api_db.remap(context, stuck.uuid, cells.cell0(context).id, cell.id)
     return attempts.finish(
-        context, attempts.Attempt.on_host(found.uuid, record, row_id),
-        found.cell)
+        context, attempts.Attempt.on_host(stuck.uuid, record, row_id), cell)
 
 
 def _remove_traces(
-    context: nova_context.RequestContext, found: diagnosis.Stuck
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck
 ) -> None:
     """Remove the rows in real cells that no compute has."""
-    for trace in found.traces:
-        cell_db.remove(context, found.uuid, trace.cell, trace.row.id)
+    for trace in stuck.traces:
+        cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
 
 
 def _recorder(uuid: str) -> ty.Callable[[nova_context.RequestContext], None]:
