@@ -2,6 +2,7 @@
 
 """Which tests a mutant meets, and what is said of it."""
 
+import argparse
 import contextlib
 import importlib.util
 import io
@@ -15,6 +16,7 @@ import testtools
 from tools import run_tests
 
 FOLDER = run_tests.ROOT / 'tools/mutants'
+KILLED = 'killed (0 by the time, 0 by an import)'
 CODE = """
 import os
 
@@ -139,6 +141,51 @@ class EachTest(MutantsTestCase):
         self.assertIsNone(ended['endless'])
 
 
+class TriedTest(MutantsTestCase):
+
+    def tried(self, code, alone):
+        """Return the outcome of a mutant.
+
+        :param code: that of the run with it.
+        :param alone: that of the test that has failed, without it.
+        """
+        source = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'it'
+        source.mkdir()
+        (source / 'a.py').write_text('a = 1\n')
+
+        def each(tasks, jobs):
+            for name, *_ in tasks:
+                if isinstance(name, str):
+                    yield name, 1, alone
+                else:
+                    (name[1] / 'killer').write_text('a.Test.test')
+                    yield name, 1, code
+        self.useFixture(fixtures.MonkeyPatch('testing.each', each))
+        self.useFixture(fixtures.MonkeyPatch(
+            'testing.run_tests.ROOT', source))
+        main = load('__main__')
+        main.STATE = source
+        mutant = {'path': 'a.py', 'line': 1, 'code': 'a = 2\n'}
+        [(_, outcome, by)] = main.tried(
+            source, [mutant], {('a.py', '', 'a = 1'): {'a.Test.test': 1}},
+            argparse.Namespace(again=True, tests=10, jobs=1), float('inf'))
+        return outcome, by
+
+    def test_a_test_that_fails_kills_it(self):
+        self.assertEqual(('killed', 'a.Test.test'), self.tried(1, 0))
+
+    def test_a_test_that_fails_without_it_kills_nothing(self):
+        self.assertEqual(
+            ('survived', 'a.Test.test fails without it, too'),
+            self.tried(1, 1))
+
+    def test_what_never_ends_is_killed_by_the_time(self):
+        self.assertEqual(('killed', 'the time'), self.tried(None, 1))
+
+    def test_what_no_test_notices_survives(self):
+        self.assertEqual('survived', self.tried(0, 0)[0])
+
+
 class ReportTest(MutantsTestCase):
 
     def setUp(self):
@@ -163,15 +210,23 @@ class ReportTest(MutantsTestCase):
 
     def test_a_survivor_makes_the_run_fail(self):
         self.assertEqual(
-            (1, '2 of 2 mutants: 1 killed, 0 explained, 1 survived'),
+            (1, f'2 of 2 mutants: 1 {KILLED}, 0 explained, 1 survived'),
             self.report('killed', 'survived'))
 
     def test_an_explained_survivor_does_not(self):
-        self.explain([{'file': 'a.py', 'was': 'a = 1', 'becomes': 'a = 2',
-                       'because': 'nobody reads it'}])
+        self.explain_in('')
         self.assertEqual(
-            (0, '1 of 1 mutants: 0 killed, 1 explained, 0 survived'),
+            (0, f'1 of 1 mutants: 0 {KILLED}, 1 explained, 0 survived'),
             self.report('survived'))
+
+    def test_what_is_explained_elsewhere_is_a_survivor(self):
+        self.explain_in('another_function')
+        self.assertEqual(1, self.report('survived')[0])
+
+    def explain_in(self, function):
+        self.explain([{
+            'file': 'a.py', 'in': function, 'was': 'a = 1',
+            'becomes': 'a = 2', 'because': 'nobody reads it'}])
 
     def test_a_run_without_any_has_shown_nothing(self):
         self.assertEqual(1, self.report()[0])

@@ -9,8 +9,8 @@ Usage: make mutants ARGS="[--seed N] [--sample N] [--tests N] [--jobs N]
 Each mutant is run against the tests that reach the line that it changes, the
 fastest of each module first, until one fails. Which tests reach which lines is
 measured before, for each module of tests that has changed. A mutant that was
-killed is not run again until its module changes. What is in explained.yaml
-survives for a reason.
+killed is not run again until its module changes. A test that fails without it,
+too, kills none. What is in explained.yaml survives for a reason.
 """
 
 import argparse
@@ -38,6 +38,8 @@ ROOT, OUT = testing.ROOT, testing.run_tests.OUT
 STATE = ROOT / '.state/mutants'
 # From so many seconds on, not all tests that reach a mutant are run.
 SLOW = 1
+# What kills a mutant before a test fails.
+WITHOUT_A_TEST = TIME, IMPORT = 'the time', 'an import'
 SOURCES = ('patching*.py', 'signatures.py', 'objects*.py', 'retained.py',
            'stored.py', 'move/**/*.py', 'conductor/builder*.py',
            'api/rebuild*.py', 'api/delete*.py')
@@ -117,6 +119,7 @@ def tried(source, mutants, reach, options, until):
     results = STATE / 'killed.json'
     killed = {} if options.again or not results.exists() else json.loads(
         results.read_text())
+    is_sound = functools.cache(functools.partial(_passes, source))
     tasks = []
     for number, mutant in enumerate(mutants):
         mutant['digest'] = hashlib.sha256(
@@ -138,15 +141,31 @@ def tried(source, mutants, reach, options, until):
             ((name, function, limit * max(1, os.getloadavg()[0]))
              for name, function, limit in tasks if time.monotonic() < until),
             options.jobs):
-        if code == 0:
-            yield mutant, 'survived', tests
-        else:
-            killer = tree / 'killer'
-            killed[mutant['digest']] = 'the time' if code is None else (
-                killer.read_text() if killer.exists() else 'an import')
-            yield mutant, 'killed', killed[mutant['digest']]
-            results.write_text(json.dumps(killed))
+        by = _killer(tree, code)
         shutil.rmtree(tree)
+        if by is None:
+            yield mutant, 'survived', tests
+        elif by not in WITHOUT_A_TEST and not is_sound(by):
+            yield mutant, 'survived', f'{by} fails without it, too'
+        else:
+            killed[mutant['digest']] = by
+            yield mutant, 'killed', by
+            results.write_text(json.dumps(killed))
+
+
+def _killer(tree, code):
+    """Return what has killed a mutant, None if nothing."""
+    if code == 0:
+        return None
+    killer = tree / 'killer'
+    return TIME if code is None else (
+        killer.read_text() if killer.exists() else IMPORT)
+
+
+def _passes(source, test):
+    [(_, _, code)] = testing.each(
+        [(test, functools.partial(testing.passes, source, test), 600)], 1)
+    return code == 0
 
 
 def mutated(source, patterns=SOURCES):
@@ -171,22 +190,26 @@ def sample(source, options):
 
 def report(source, mutants, results):
     """Print how each ended; return the exit code."""
-    explained = {(entry['file'], entry['was'], entry['becomes'])
+    explained = {(entry['file'], entry['in'], entry['was'], entry['becomes'])
                  for entry in yaml.safe_load(
                      (source / 'tools/mutants/explained.yaml').read_text())}
-    counts = collections.Counter()
+    counts, ways = collections.Counter(), collections.Counter()
     for mutant, outcome, by in results:
         was, becomes = change(source, mutant)
+        function, _ = testing.keys_of(
+            (source / mutant['path']).read_text())[mutant['line']]
         if outcome == 'survived' and (
-                mutant['path'], was, becomes) in explained:
+                mutant['path'], function[1:], was, becomes) in explained:
             outcome = 'explained'
         counts[outcome] += 1
+        ways[by] += outcome == 'killed'
         OUT.print(f'{outcome:<9} {mutant["path"]}:{mutant["line"]} '
                   f'{mutant["change"]}: {by}', markup=False)
         if outcome == 'survived':
             OUT.print(f'  - {was}\n  + {becomes}', markup=False)
     print(f'{sum(counts.values())} of {len(mutants)} mutants: '
-          f'{counts["killed"]} killed, {counts["explained"]} explained, '
+          f'{counts["killed"]} killed ({ways[TIME]} by the time, '
+          f'{ways[IMPORT]} by an import), {counts["explained"]} explained, '
           f'{counts["survived"]} survived', flush=True)
     return 1 if counts['survived'] or not counts else 0
 
