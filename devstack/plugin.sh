@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # DevStack plugin: installs cell0-rebuild beside Nova and switches it on.
 #
 # What it needs is in devstack/settings and, of DevStack, in lib/nova.

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Measure which lines and branches of the package the tests reach.
 #
 # Usage: tools/cover.sh [SUITE ...] [PATTERN]

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Build a virtual environment.
 #
 # Usage: tools/environment.sh [FOLDER [RELEASE|cloud|older-client]]

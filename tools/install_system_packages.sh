@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Install the packages of bindep.txt that a Debian machine lacks.
 #
 # Without root it only says what is missing; the tests that need it are

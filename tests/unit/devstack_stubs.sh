@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Stands for the functions of DevStack that our plugin calls: those that edit
 # files do it as DevStack's do, the others are recorded in $CALLS.
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Run a program in the system that tools/debian/environment.sh has built.
 #
 # Usage: enter PROGRAM [ARGUMENT ...]

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Build a system of Debian 12 with its own Nova and a package of cell0-rebuild.
 #
 # Usage: tools/debian/environment.sh FOLDER
