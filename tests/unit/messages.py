@@ -37,8 +37,22 @@ def is_in(message, page):
     :param message: a tuple of its fixed parts.
     :param page: of the documentation, from its root.
     """
-    text = ' '.join((ROOT / 'doc/source' / page).read_text().split())
-    return re.search('.{1,99}?'.join(map(re.escape, message)), text)
+    return re.search(
+        '.{1,99}?'.join(map(re.escape, message)), _in_one_line(_read(page)))
+
+
+def warnings(page):
+    """Return the warnings of a page, each in one line."""
+    return [_in_one_line(found) for found in re.findall(
+        r'^\.\. warning::.*\n(?:(?: +.*)?\n)*', _read(page), re.MULTILINE)]
+
+
+def _read(page):
+    return (ROOT / 'doc/source' / page).read_text()
+
+
+def _in_one_line(text):
+    return ' '.join(text.split())
 
 
 def _messages(is_wanted):

@@ -26,6 +26,24 @@ class MessagesTest(testtools.TestCase):
     def test_what_is_logged_is_explained(self, message):
         self.assertTrue(messages.is_in(message, 'admin/logs.rst'), message)
 
+    def test_a_user_is_told_which_servers_can_be_rebuilt(self):
+        for page, text in (
+            ('user/rebuilding.rst',
+             'You can rebuild the servers that Nova has buried.'),
+            ('reference/rebuild.rst',
+             "It extends Nova's ``rebuild`` to servers that are buried in")):
+            self.assertTrue(messages.is_in((text,), page))
+
+    @ddt.data(
+        ('user/volumes.rst', 'Another image wipes the root volume'),
+        ('user/volumes.rst', 'Another image wipes the volume'),
+        ('user/rebuilding.rst', 'it also wipes the root volume'))
+    @ddt.unpack
+    def test_a_user_is_warned_of_what_wipes_a_volume(self, page, text):
+        self.assertTrue([
+            warning for warning in messages.warnings(page)
+            if text in warning])
+
     def test_a_message_that_is_not_there_is_missed(self):
         self.assertFalse(messages.is_in(
             ('Server', 'is haunted.'), 'user/errors.rst'))
