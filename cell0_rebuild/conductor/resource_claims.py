@@ -54,8 +54,7 @@ def release(
         release_all(context, instance_uuid)
     else:
         try:
-            with location.held(context, instance_uuid), (
-                    allocations.translated()):
+            with location.held(context, instance_uuid):
                 # Somebody may have buried it again, and it was rebuilt there.
                 if _resting_place(context, instance_uuid) == place:
                     _release_on_host(context, report_client, instance_uuid,
@@ -82,8 +81,9 @@ def _release_on_host(
     if place.node == selection.nodename:
         _tell_doubled(context, report_client, instance_uuid, selection)
     else:
-        report_client.remove_provider_tree_from_instance_allocation(
-            context, instance_uuid, selection.compute_node_uuid)
+        with allocations.translated():
+            report_client.remove_provider_tree_from_instance_allocation(
+                context, instance_uuid, selection.compute_node_uuid)
 
 
 def _tell_doubled(
@@ -97,7 +97,8 @@ def _tell_doubled(
     resource, say two GPUs, or several shared ones. It stays: the compute may
     have read both claims, and the server may use what is the stale one.
     """
-    found = report_client.get_allocs_for_consumer(context, instance_uuid)
+    with allocations.translated():
+        found = report_client.get_allocs_for_consumer(context, instance_uuid)
     stale = doubled(found['allocations'], jsonutils.loads(
         selection.allocation_request)['allocations'])
     if stale:

@@ -99,7 +99,7 @@ def _take(
         return None
     locked.record.taken_by = taker
     locked.record.aged = True
-    locked.record.cells = []
+    locked.record.cells, locked.record.brought = [], {}
     _store(context, locked, spec)
     return _build_request(context, locked.row)
 

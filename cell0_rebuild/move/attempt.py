@@ -29,6 +29,7 @@ from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import instance_row
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
 from cell0_rebuild.move import stage as stages
@@ -298,9 +299,13 @@ def hand_over(
     bring_history(destination, attempt.uuid)
     now = cell0_db.watched(cells.in_cell0(context), attempt.uuid)
     attempt.row_id, record = instance.id, attempt.record
+    brought = record.brought or {}
 
     def last(watched: dict[str, ty.Any]) -> attempt_record.AttemptRecord:
-        record.late = late_changes.changes(attempt.watched, watched)
+        record.brought = brought
+        record.brought = {**brought, **_bring_late(
+            destination, attempt, instance, bdms,
+            late_changes.changes(attempt.watched, watched))}
         return dataclasses.replace(record, baseline=now or record.baseline)
     try:
         has_ended = api_db.end(
@@ -311,35 +316,31 @@ def hand_over(
     if not has_ended or now is None:
         return False
     attempt.reach(stages.Stage.HANDED_OVER)
-    late = _not_overtaken(
-        context, attempt, cell, late_changes.changes(record.baseline, now))
+    # The build request came after the row in cell0.
+    late = {name: value for name, value in late_changes.changes(
+        record.baseline, now).items() if name not in (record.brought or {})}
+    _bring_late(destination, attempt, instance, bdms, late)
     record.baseline = now
-    with contextlib.suppress(exception.InstanceNotFound):
-        late_changes.apply(destination, instance, bdms, late)
-    record.brought, record.late = {**record.brought, **{
-        name: value for name, value in late.items()
-        if name in record.mapped}}, {}
     return True
 
 
-def _not_overtaken(
-    context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping, in_cell0: dict[str, ty.Any],
+def _bring_late(
+    destination: nova_context.RequestContext, attempt: Attempt,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
+    late: dict[str, ty.Any],
 ) -> dict[str, ty.Any]:
-    """Return the late changes of what has not changed after them.
+    """Bring late changes to the real cell, and return them.
 
-    :param in_cell0: what was changed there. The build request came after
-        that, and the row in the real cell after both.
+    What was changed there meanwhile stays: that came later.
     """
-    record = attempt.record
-    late = {**{name: value for name, value in in_cell0.items()
-               if name not in record.brought}, **record.late}
-    if record.mapped.keys().isdisjoint(late):
-        return late
-    row = cell_db.watched(context, attempt.uuid, cell)
-    return {
-        name: value for name, value in late.items()
-        if name not in record.mapped or row.get(name) == record.mapped[name]}
+    if not late:
+        return {}
+    row = instance_row.look(destination, attempt.uuid)
+    late = late_changes.not_overtaken(
+        late, attempt.record.mapped, {} if row is None else row.values)
+    with contextlib.suppress(exception.InstanceNotFound):
+        late_changes.apply(destination, instance, bdms, late)
+    return late
 
 
 def is_deleted(
@@ -412,8 +413,8 @@ def finish(
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
                 built = cell0_copy.read(destination, attempt.uuid)
-                late_changes.apply(
-                    destination, built.instance, built.bdms, late)
+                _bring_late(destination, attempt, built.instance, built.bdms,
+                            late)
         return is_there
 
     is_deleted = cell0_db.close(

@@ -28,8 +28,7 @@ if ty.TYPE_CHECKING:
 
 KEY = 'cell0_rebuild'
 
-# See stored.py for what a new one means. 1.1: aged. 1.2: cells. 1.3: brought,
-# late.
+# See stored.py for what a new one means. 1.1: aged. 1.2: cells. 1.3: brought.
 VERSION = '1.3'
 
 
@@ -52,9 +51,9 @@ class AttemptRecord:
         the package refreshes only the build request.
     :param cells: the UUIDs of the real cells that the conductor may have
         created the server in; None if an older version of the package has it.
-    :param brought: what was changed since it was asked, and was brought into
-        the row in the real cell when the server was mapped there.
-    :param late: what its owner has changed on the build request after that.
+    :param brought: what its owner has changed on the build request, and was
+        brought into the row in the real cell; None if an older version of the
+        package has it.
     :param version: of what is stored.
     :param others: what a newer version of the package has more.
     """
@@ -70,8 +69,7 @@ class AttemptRecord:
     accepted: bool = False
     aged: bool = False
     cells: list[str] | None = None
-    brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
-    late: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+    brought: dict[str, ty.Any] | None = None
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
@@ -112,8 +110,10 @@ class AttemptRecord:
 
     @property
     def mapped(self) -> dict[str, ty.Any]:
-        """What was watched of the row in the real cell when it was mapped."""
-        return {**self.asked, **self.brought}
+        """What is watched of the row in the real cell, as it was brought."""
+        flags = 'delete_on_termination'
+        return {**({flags: self.baseline[flags]} if flags in self.baseline
+                   else {}), **self.asked, **(self.brought or {})}
 
     def mapping_before(self) -> dict[str, ty.Any]:
         """Return the columns of a mapping whose move is taken back."""
@@ -150,8 +150,7 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'accepted': ((bool,), False),
     'aged': ((bool,), False),
     'cells': ((list, type(None)), None),
-    'brought': ((dict,), {}),
-    'late': ((dict,), {}),
+    'brought': ((dict, type(None)), None),
     'version': (stored.TEXT, stored.FIRST),
 }
 

@@ -68,9 +68,39 @@ def watched_in(primitive: dict[str, ty.Any]) -> dict[str, ty.Any]:
 def changes(
     before: dict[str, ty.Any], after: dict[str, ty.Any]
 ) -> dict[str, ty.Any]:
-    """Return the new values of what is watched in both and differs."""
-    return {name: value for name, value in after.items()
-            if name in before and before[name] != value}
+    """Return the new values of what is watched in both and differs.
+
+    Of the flags of volumes, those that differ.
+    """
+    found = {}
+    for name, new in after.items():
+        old = before.get(name, new)
+        if isinstance(old, dict):
+            old, new = {}, changes(old, new)
+        if old != new:
+            found[name] = new
+    return found
+
+
+def not_overtaken(
+    late: dict[str, ty.Any], before: dict[str, ty.Any], now: dict[str, ty.Any]
+) -> dict[str, ty.Any]:
+    """Return the changes of what nobody else has changed.
+
+    :param late: what is to be changed.
+    :param before: what was watched before; what is not there counts as left.
+    :param now: what is watched where it is to be changed.
+    """
+    found = {}
+    for name, value in late.items():
+        if isinstance(value, dict):
+            part = not_overtaken(
+                value, before.get(name, {}), now.get(name, {}))
+            if part:
+                found[name] = part
+        elif name not in before or now.get(name) in (before[name], value):
+            found[name] = value
+    return found
 
 
 def apply(
@@ -84,13 +114,7 @@ def apply(
     """
     if not changed:
         return
-    flags = changed.get('delete_on_termination', {})
-    for bdm in bdms:
-        if flags.get(bdm.uuid, bdm.delete_on_termination) != (
-                bdm.delete_on_termination):
-            bdm.delete_on_termination = flags[bdm.uuid]
-            with bdm.obj_alternate_context(context):
-                bdm.save()
+    _save_flags(context, bdms, changed)
     with saved(context, instance):
         update(instance, changed)
     if 'tags' in changed:
@@ -98,6 +122,19 @@ def apply(
             instance.tags = objects.TagList.create(
                 context, instance.uuid, changed['tags'])
             instance.obj_reset_changes(['tags'])
+
+
+def _save_flags(
+    context: nova_context.RequestContext,
+    bdms: ty.Iterable[objects.BlockDeviceMapping], changed: dict[str, ty.Any],
+) -> None:
+    flags = changed.get('delete_on_termination', {})
+    for bdm in bdms:
+        if flags.get(bdm.uuid, bdm.delete_on_termination) != (
+                bdm.delete_on_termination):
+            bdm.delete_on_termination = flags[bdm.uuid]
+            with bdm.obj_alternate_context(context):
+                bdm.save()
 
 
 @contextlib.contextmanager
@@ -108,12 +145,28 @@ def saved(
 
     Only the changed keys of its system metadata are written. Nova's own save
     writes all keys, and so removes the keys that others have added meanwhile.
+    After an error the object is as before, so that it can be tried again.
 
     :param context: targeted at the cell that the server is in.
     :raises InstanceNotFound: if it was deleted there.
     """
+    fields = {field: getattr(instance, field) for field in FIELDS}
     before = dict(instance.system_metadata)
-    yield
+    try:
+        yield
+        _save(context, instance, before)
+    except Exception:
+        for field, value in fields.items():
+            setattr(instance, field, value)
+        instance.system_metadata = before
+        instance.obj_reset_changes([*FIELDS, 'system_metadata'])
+        raise
+
+
+def _save(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    before: dict[str, str | None],
+) -> None:
     after = instance.system_metadata
     if before != after:
         _save_metadata(
@@ -178,6 +231,17 @@ def keep_changes(
             _keep_asked(instance, last, record.changed)
             _keep_root(cctxt, instance.uuid, bdms)
         update(instance, changed)
+    _keep_flags(cctxt, last.uuid, changed)
+
+
+def _keep_flags(
+    cctxt: nova_context.RequestContext, instance_uuid: str,
+    changed: dict[str, ty.Any],
+) -> None:
+    if 'delete_on_termination' in changed:
+        _save_flags(
+            cctxt, objects.BlockDeviceMappingList.get_by_instance_uuid(
+                cctxt, instance_uuid), changed)
 
 
 def keep_late(
@@ -208,11 +272,12 @@ def write(
         instance = objects.Instance.get_by_uuid(
             cctxt, instance_uuid, expected_attrs=cell0_copy.LOADED)
         if before is not None:
-            now = watched(instance)
-            changed = {name: value for name, value in changed.items()
-                       if now.get(name) == before.get(name)}
+            changed = not_overtaken(changed, before, watched(
+                instance, objects.BlockDeviceMappingList.get_by_instance_uuid(
+                    cctxt, instance_uuid)))
         with saved(cctxt, instance):
             update(instance, changed)
+        _keep_flags(cctxt, instance_uuid, changed)
 
 
 def _keep_asked(

@@ -170,21 +170,28 @@ def _keep_changes(
         changed = late_changes.changes(attempt.record.asked, seen)
     except exception.BuildRequestNotFound:
         last, seen = attempt.instance, {}
-        changed = {**attempt.record.brought, **attempt.record.late}
+        changed = attempt.record.brought or {}
+    in_cell = _changed_in_cell(context, attempt, cell)
+    if in_cell is not None:
+        # Nobody knows what an older version of the package has brought there.
+        changed = in_cell if attempt.record.brought is None else {
+            **changed, **in_cell}
     late_changes.keep_changes(
-        cctxt, attempt.record, last, attempt.bdms,
-        {**changed, **_changed_in_cell(context, attempt, cell)})
+        cctxt, attempt.record, last, attempt.bdms, changed)
     return seen
 
 
 def _changed_in_cell(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping | None,
-) -> dict[str, ty.Any]:
-    """Return what the owner has changed of the row in the real cell."""
+) -> dict[str, ty.Any] | None:
+    """Return what the owner has changed of the row in the real cell.
+
+    :returns: None if the owner does not reach that row yet.
+    """
     if cell is None or not (
             attempt.handed_over or _is_mapped(context, attempt, cell)):
-        return {}
+        return None
     attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
     return late_changes.changes(attempt.record.mapped, attempt.row_watched)
 

@@ -201,14 +201,14 @@ class Series(stories.Deployment):
         self.check_updated(server, self.owner)
         if self.check_shown(server) != 'ACTIVE':
             self.wait_for(server, 'ERROR')
-            if server['request']:
-                # The new image says it, as in a rebuild by Nova.
-                self.owner.accepted.pop('OS-DCF:diskConfig', None)
             self.have_capacity(True)
             _, answer = self.run_rebuild(server)
             if answer.status_code != 202:
                 raise stories.Problem(
                     f'a second rebuild answers {answer.text}')
+            if server['request']:
+                # The new image says it, as in a rebuild by Nova.
+                self.owner.accepted.pop('OS-DCF:diskConfig', None)
         self.check_active(server)
         self.check_complete(server)
         self.check_updated(server, self.owner)

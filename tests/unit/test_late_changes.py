@@ -52,3 +52,45 @@ class WatchedTest(unittest.TestCase):
         instance = types.SimpleNamespace()
         late_changes.update(instance, {'newer': 'value', 'hostname': 'new'})
         self.assertEqual({'hostname': 'new'}, vars(instance))
+
+
+class FlagsTest(unittest.TestCase):
+    """Each volume has its own, under its UUID."""
+
+    BEFORE = {'flags': {'one': False, 'two': False}, 'name': 'old'}
+
+    def test_those_that_differ_are_changes(self):
+        self.assertEqual({'flags': {'two': True}}, late_changes.changes(
+            self.BEFORE, {'flags': {'one': False, 'two': True, 'new': True},
+                          'name': 'old'}))
+
+    def test_the_same_are_no_change(self):
+        self.assertEqual({}, late_changes.changes(self.BEFORE, self.BEFORE))
+
+    def test_those_that_others_have_changed_are_overtaken(self):
+        self.assertEqual(
+            {'flags': {'one': True}},
+            late_changes.not_overtaken(
+                {'flags': {'one': True, 'two': None}}, self.BEFORE,
+                {'flags': {'one': False, 'two': True}}))
+
+
+class OvertakenTest(unittest.TestCase):
+
+    def left(self, now):
+        return late_changes.not_overtaken(
+            {'name': 'late', 'tags': ['late']}, {'name': 'old'}, now)
+
+    def test_what_is_as_it_was_is_not(self):
+        self.assertEqual({'name': 'late', 'tags': ['late']},
+                         self.left({'name': 'old', 'tags': ['other']}))
+
+    def test_what_was_changed_meanwhile_is(self):
+        self.assertEqual({'tags': ['late']}, self.left({'name': 'newer'}))
+
+    def test_what_was_brought_before_is_not(self):
+        self.assertEqual({'name': 'late', 'tags': ['late']},
+                         self.left({'name': 'late'}))
+
+    def test_what_is_gone_is(self):
+        self.assertEqual({'tags': ['late']}, self.left({}))

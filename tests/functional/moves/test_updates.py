@@ -20,8 +20,8 @@ from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from tests.functional import base
 from tests.functional import databases
-from tests.functional import recover_base
 from tests.functional import recovering
+from tests.functional import updates_base
 from tests.functional import updating
 
 PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
@@ -41,68 +41,8 @@ def lose_database(*args):
     raise db_exc.DBConnectionError(Exception('down'))
 
 
-class UpdateTestCase(recover_base.RecoverTestCase):
-
-    def setUp(self):
-        super().setUp()
-        updating.pin(self.server['id'])
-        self.asked = {}
-
-    def update(self, *args, **kwargs):
-        """Change all that can be changed, again if it was before."""
-        self.put(self.others())
-
-    def update_but_zone(self, *args, **kwargs):
-        """Change all but what is stored with the RequestSpec."""
-        asked = self.others()
-        asked.pop(updating.PINNED, None)
-        self.put(asked)
-
-    def others(self):
-        """Return another value of all that can be changed."""
-        return updating.everything({
-            **self.api.get_server(self.server['id']), **self.asked})
-
-    def put(self, asked):
-        self.api.put_server(self.server['id'], {'server': dict(asked)})
-        self.asked.update(asked)
-
-    def assert_updated(self):
-        """Check that nothing of it is lost."""
-        self.assertIn('name', self.asked)
-        self.assertEqual(self.asked, updating.shown(
-            self.api.get_server(self.server['id']), self.asked))
-
-    def at(self, step, when='before', act=None):
-        """Change all, or do something else, at a step."""
-        self.useFixture(base.Interception(step, **{when: act or self.update}))
-
-    def write_late(self, **changed):
-        """Read the build request before the server is mapped to its cell.
-
-        Write it just after that.
-        """
-        found = []
-
-        def read(*args, **kwargs):
-            found.append(objects.BuildRequest.get_by_instance_uuid(
-                nova_context.get_admin_context(), self.server['id']))
-
-        def save(*args, **kwargs):
-            for name, value in changed.items():
-                setattr(found[0].instance, name, value)
-            found[0].save()
-        self.at(recovering.MAP, act=read)
-        self.at(recovering.MAP, 'after', act=save)
-
-    def rebuild_now(self, **body):
-        """Have the server rebuilt, and all be done when this returns."""
-        self.rebuild(self.server, **body)
-        self.late.deliver()
-
-
 @ddt.ddt
-class SchemaTest(UpdateTestCase):
+class SchemaTest(updates_base.UpdateTestCase):
 
     @ddt.data(*updating.schemas())
     def test_each_field_that_a_put_changes_is_watched(self, microversion):
@@ -125,7 +65,7 @@ class SchemaTest(UpdateTestCase):
 
 
 @ddt.ddt
-class RebuiltTest(UpdateTestCase):
+class RebuiltTest(updates_base.UpdateTestCase):
 
     def test_what_is_changed_while_it_is_buried_is_kept(self):
         self.update()
@@ -272,7 +212,7 @@ class RebuiltTest(UpdateTestCase):
 
 
 @ddt.ddt
-class BuriedAgainTest(UpdateTestCase):
+class BuriedAgainTest(updates_base.UpdateTestCase):
 
     @ddt.data(
         ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
@@ -413,7 +353,7 @@ class BuriedAgainTest(UpdateTestCase):
 
 
 @ddt.ddt
-class RecoveredTest(UpdateTestCase):
+class RecoveredTest(updates_base.UpdateTestCase):
 
     def test_what_is_changed_is_kept_if_the_message_was_lost(self):
         self.rebuild(self.server)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The last of several updates is kept, whatever happens in between."""
+
+import json
+
+import ddt
+from nova import context as nova_context
+from nova import objects
+from nova.compute import rpcapi
+from oslo_db import exception as db_exc
+
+from cell0_rebuild.move import attempt_record
+from tests.functional import base
+from tests.functional import cinder
+from tests.functional import databases
+from tests.functional import recover_base
+from tests.functional import recovering
+from tests.functional import updates_base
+
+REMAP = 'cell0_rebuild.move.api_db.remap'
+
+
+@ddt.ddt
+class TakenTest(updates_base.UpdateTestCase):
+    """A compute gets a message of which the conductor is told it is lost."""
+
+    def setUp(self):
+        super().setUp()
+        self.messages = []
+        self.tell = rpcapi.ComputeAPI.build_and_run_instance
+
+        def lose(*args, **kwargs):
+            self.messages.append((args, kwargs))
+            recovering.fail()
+        self.stub_out(recovering.CAST, lose)
+
+    def arrive(self, *_args, **_kwargs):
+        """Deliver it when the server is about to go back to cell0."""
+        [(args, kwargs)] = self.messages
+        self.tell(*args, **kwargs)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self.put({'name': 'last'})
+
+    def assert_last(self):
+        self.assertEqual('last', self.active(self.server)['name'])
+
+    @ddt.data({'name': 'asked'}, {})
+    def test_an_update_then_is_kept(self, body):
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
+            {'name': 'earlier'}))
+        self.at(REMAP, act=self.arrive)
+        self.rebuild_now(**body)
+        self.assert_last()
+
+    @ddt.data({'name': 'asked'}, {})
+    def test_an_update_then_is_kept_if_the_conductor_dies(self, body):
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
+            {'name': 'earlier'}))
+        self.rebuild_until(REMAP, before=recovering.crash, **body)
+        self.arrive()
+        self.assertEqual(0, recovering.recover()[0])
+        self.assert_last()
+
+
+class SetBackTest(updates_base.UpdateTestCase):
+    """A value is changed, and then set back to what it was."""
+
+    def set_back(self, *_args, **_kwargs):
+        self.put({'name': self.server['name']})
+
+    def assert_set_back(self):
+        server = self.api.get_server(self.server['id'])
+        self.assertEqual(self.server['name'], server['name'])
+
+    def test_it_is_kept_if_the_first_came_late_and_the_conductor_died(self):
+        self.write_late(display_name='late')
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        self.set_back()
+        self.assert_recovered('not built')
+        self.assert_set_back()
+
+    def test_it_is_kept_if_an_older_conductor_had_the_server_and_died(self):
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
+            {'name': 'another'}))
+        self.rebuild_until(recovering.HAND_OVER, before=recovering.crash)
+        self.forget_what_was_brought()
+        self.set_back()
+        self.assert_recovered('on its way')
+        self.assert_set_back()
+
+    def forget_what_was_brought(self):
+        """Have the record as an older version of the package leaves it."""
+        build_request = objects.BuildRequest.get_by_instance_uuid(
+            nova_context.get_admin_context(), self.server['id'])
+        metadata = build_request.instance.system_metadata
+        record = json.loads(metadata[attempt_record.KEY])
+        self.assertEqual('another', record.pop('brought')['display_name'])
+        metadata[attempt_record.KEY] = json.dumps({**record, 'version': '1.2'})
+        build_request.instance.system_metadata = metadata
+        databases.store(build_request)
+
+    def test_a_change_is_kept_that_the_cell_refuses_at_first(self):
+        save, refused = objects.Instance.save, []
+
+        def refuse_once(instance, *args, **kwargs):
+            if not refused and instance.display_name == 'another' and (
+                    'display_name' in instance.obj_what_changed()):
+                refused.append(instance)
+                raise db_exc.DBDeadlock()
+            return save(instance, *args, **kwargs)
+        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
+            {'name': 'another'}))
+        self.at(recovering.MAP, act=lambda *args: self.stub_out(
+            'nova.objects.Instance.save', refuse_once))
+        self.at(recovering.HAND_OVER, act=recovering.fail)
+        self.rebuild_now()
+        self.assertEqual('another', self.buried_again(self.server)['name'])
+        self.assertEqual(1, len(refused))
+
+
+class FlagTest(recover_base.RecoverTestCase):
+    """What becomes of a volume is changed in the cell."""
+
+    def bury(self, **body):
+        self.cinder = self.useFixture(cinder.CinderFixture(self))
+        return super().bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'destination_type': 'volume',
+            'uuid': cinder.ROOT, 'source_type': 'volume',
+            'delete_on_termination': False}], **body)
+
+    def set_flag(self, *_args, **_kwargs):
+        answer = self.api.api_request(
+            f'/servers/{self.server["id"]}/os-volume_attachments/'
+            f'{cinder.ROOT}', method='PUT', body=json.dumps({
+                'volumeAttachment': {'volumeId': cinder.ROOT,
+                                     'delete_on_termination': True}}))
+        self.assertEqual(202, answer.status_code)
+
+    def assert_set(self):
+        [row] = databases.dump()['cell0']['block_device_mapping']
+        self.assertTrue(row['delete_on_termination'])
+
+    def test_it_is_kept_if_the_server_goes_back(self):
+        def set_and_fail(*args, **kwargs):
+            self.set_flag()
+            recovering.fail()
+        self.useFixture(base.Interception(
+            recovering.CAST, before=set_and_fail))
+        self.rebuild(self.server)
+        self.late.deliver()
+        self.buried_again(self.server)
+        self.assert_set()
+
+    def test_it_is_kept_if_the_conductor_died(self):
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        self.set_flag()
+        self.assert_recovered('not built')
+        self.assert_set()
+
+    def test_it_is_kept_if_it_is_set_on_the_way_back(self):
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
+        # The request has read where the server is before that.
+        self.useFixture(base.Interception(
+            REMAP, before=self.set_flag))
+        self.rebuild(self.server)
+        self.late.deliver()
+        self.buried_again(self.server)
+        self.assert_set()
