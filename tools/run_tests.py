@@ -55,6 +55,8 @@ LONG = {
     'functional.moves.test_resources':
         'conductors that stall; make test stalls some in its faults',
     'functional.moves.test_stalled_burials': 'the same, at a burial',
+    'functional.recovery.test_stages':
+        'a death at each stage; make test has some in its faults',
     'functional.requests.test_comparison':
         'each builds two servers, of which it compares all',
     'functional.requests.test_comparison_devices': 'the same',

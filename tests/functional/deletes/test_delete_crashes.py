@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server is deleted whose conductor has died."""
+"""A server is deleted around the death of a process."""
 
+import fixtures
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
 
 from cell0_rebuild import cells
+from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 
@@ -41,3 +44,52 @@ class DeadConductorTest(races_base.RaceTestCase):
         cell0 = cells.cell0(nova_context.get_admin_context())
         fixture._default_ctxt_mgr = fixture._last_ctxt_mgr = (
             fixture._ctxt_mgrs[cell0.database_connection])
+
+
+class RecoveredTest(recover_base.RecoverTestCase):
+
+    def test_an_api_that_died_in_a_delete_leaves_nothing(self):
+        self.rebuild(self.server)
+        self.useFixture(base.Interception(
+            recovering.CLEAR, before=recovering.crash))
+        self.assertRaises(
+            recovering.Crash, self.api.delete_server, self.server['id'])
+        self.assertEqual([True], databases.hidden(self.server['id']))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'deleted'), (code, found[self.server['id']]['state']))
+        self.assert_gone()
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_deleted_after_a_crash_in_its_burial_it_is_removed(self):
+        self.useFixture(base.Interception(
+            recovering.TAGS, before=recovering.fail))
+        self.rebuild_until(recovering.REMOVE, before=recovering.crash)
+        self.api.delete_server(self.server['id'])
+        self.assertEqual([self.server['id']], [
+            server['id'] for server in self.api.get_servers()])
+        self.assert_ghost_removed()
+
+    def test_deleted_by_a_nova_without_us_it_is_removed(self):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.cell0_db.hide', before=recovering.crash))
+        self.assertRaises(recovering.Crash, self.rebuild, self.server)
+        with fixtures.MonkeyPatch('cell0_rebuild.move.deletion.clear',
+                                  lambda *args: None):
+            self.api.delete_server(self.server['id'])
+        self.assertEqual([self.server['id']], [
+            server['id'] for server in self.api.get_servers()])
+        self.assert_ghost_removed()
+
+    def assert_ghost_removed(self):
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'deleted'), (code, found[self.server['id']]['state']))
+        self.assert_gone()
+
+    def test_a_recovered_server_can_be_deleted(self):
+        self.rebuild_until(recovering.TAGS, before=recovering.crash)
+        recovering.recover()
+        self.assert_buried()
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()

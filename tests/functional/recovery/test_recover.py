@@ -3,7 +3,6 @@
 """Every state in which a crash can leave a rebuild, mended."""
 
 import ddt
-import fixtures
 
 from tests.functional import base
 from tests.functional import databases
@@ -109,46 +108,3 @@ class CrashTest(recover_base.RecoverTestCase):
         self.assert_recovered('hidden')
         self.assert_can_be_rebuilt()
 
-    def test_an_api_that_died_in_a_delete_leaves_nothing(self):
-        self.rebuild(self.server)
-        self.useFixture(base.Interception(recovering.CLEAR, before=crash))
-        self.assertRaises(
-            recovering.Crash, self.api.delete_server, self.server['id'])
-        self.assertEqual([True], databases.hidden(self.server['id']))
-        code, found = recovering.recover()
-        self.assertEqual(
-            (0, 'deleted'), (code, found[self.server['id']]['state']))
-        self.assert_gone()
-        self.assertEqual([], databases.dump()['cell0']['instances'])
-
-    def test_deleted_after_a_crash_in_its_burial_it_is_removed(self):
-        self.useFixture(base.Interception(recovering.TAGS, before=fail))
-        self.rebuild_until(recovering.REMOVE, before=crash)
-        self.api.delete_server(self.server['id'])
-        self.assertEqual([self.server['id']], [
-            server['id'] for server in self.api.get_servers()])
-        self.assert_ghost_removed()
-
-    def test_deleted_by_a_nova_without_us_it_is_removed(self):
-        self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell0_db.hide', before=crash))
-        self.assertRaises(recovering.Crash, self.rebuild, self.server)
-        with fixtures.MonkeyPatch('cell0_rebuild.move.deletion.clear',
-                                  lambda *args: None):
-            self.api.delete_server(self.server['id'])
-        self.assertEqual([self.server['id']], [
-            server['id'] for server in self.api.get_servers()])
-        self.assert_ghost_removed()
-
-    def assert_ghost_removed(self):
-        code, found = recovering.recover()
-        self.assertEqual(
-            (0, 'deleted'), (code, found[self.server['id']]['state']))
-        self.assert_gone()
-
-    def test_a_recovered_server_can_be_deleted(self):
-        self.rebuild_until(recovering.TAGS, before=crash)
-        recovering.recover()
-        self.assert_buried()
-        self.api.delete_server(self.server['id'])
-        self.assert_gone()
