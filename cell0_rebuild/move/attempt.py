@@ -285,7 +285,7 @@ def hand_over(
 ) -> bool:
     """End the build request: from here on the server is in a real cell.
 
-    Its history is copied there before that, late changes just after it.
+    Its history is copied there before that, and late changes with it.
 
     :param cell: where Nova has created the server.
     :param instance: as Nova sends it to the compute.
@@ -302,10 +302,14 @@ def hand_over(
     brought = record.brought or {}
 
     def last(watched: dict[str, ty.Any]) -> attempt_record.AttemptRecord:
+        def bring(late: dict[str, ty.Any]) -> dict[str, ty.Any]:
+            return _bring_late(destination, attempt, instance, bdms, late)
         record.brought = brought
-        record.brought = {**brought, **_bring_late(
-            destination, attempt, instance, bdms,
+        record.brought = {**brought, **bring(
             late_changes.changes(attempt.watched, watched))}
+        # The build request came after the row in cell0.
+        bring({name: value for name, value in late_changes.changes(
+            record.baseline, now or {}).items() if name not in record.brought})
         return dataclasses.replace(record, baseline=now or record.baseline)
     try:
         has_ended = api_db.end(
@@ -316,10 +320,6 @@ def hand_over(
     if not has_ended or now is None:
         return False
     attempt.reach(stages.Stage.HANDED_OVER)
-    # The build request came after the row in cell0.
-    late = {name: value for name, value in late_changes.changes(
-        record.baseline, now).items() if name not in (record.brought or {})}
-    _bring_late(destination, attempt, instance, bdms, late)
     record.baseline = now
     return True
 

@@ -133,7 +133,9 @@ def _save_flags(
         if flags.get(bdm.uuid, bdm.delete_on_termination) != (
                 bdm.delete_on_termination):
             bdm.delete_on_termination = flags[bdm.uuid]
-            with bdm.obj_alternate_context(context):
+            # Its owner may delete the server just then.
+            with bdm.obj_alternate_context(context), (
+                    contextlib.suppress(exception.BDMNotFound)):
                 bdm.save()
 
 

@@ -18,6 +18,7 @@ from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import updates_base
 
+PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 REMAP = 'cell0_rebuild.move.api_db.remap'
 
 
@@ -155,6 +156,12 @@ class FlagTest(recover_base.RecoverTestCase):
     def test_it_is_kept_if_the_conductor_died(self):
         self.rebuild_until(recovering.CAST, before=recovering.crash)
         self.set_flag()
+        self.assert_recovered('not built')
+        self.assert_set()
+
+    def test_it_is_kept_if_it_is_set_in_cell0_before(self):
+        self.useFixture(base.Interception(PROBE, before=self.set_flag))
+        self.rebuild_until(recovering.END, after=recovering.crash)
         self.assert_recovered('not built')
         self.assert_set()
 
