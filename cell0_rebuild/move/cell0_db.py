@@ -116,9 +116,10 @@ def is_there(context: nova_context.RequestContext, instance_uuid: str) -> bool:
 def _lock(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     instance, volume = models.Instance, models.BlockDeviceMapping
     # Nova changes volumes without a look at the instance.
-    return bool(context.session.query(instance.id, volume.id).outerjoin(
+    query = context.session.query(instance.id, volume.id).outerjoin(
         volume, volume.instance_uuid == instance.uuid,
-    ).filter(instance.uuid == instance_uuid).with_for_update().all())
+    ).filter(instance.uuid == instance_uuid)
+    return bool(instance_row.locked(context, query, instance_uuid).all())
 
 
 def _remove(context: nova_context.RequestContext, instance_uuid: str) -> None:

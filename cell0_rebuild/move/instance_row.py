@@ -55,7 +55,8 @@ def read(
     ).outerjoin(
         volume, volume.instance_uuid == instance.uuid,
     ).filter(instance.uuid == instance_uuid)
-    rows = (query.with_for_update() if is_locked else query).all()
+    rows = (locked(context, query, instance_uuid)
+            if is_locked else query).all()
     if not rows:
         return None
     row = rows[0]
@@ -66,6 +67,22 @@ def read(
         or row.vm_state == vm_states.DELETED,
         row.task_state,
         _values(context, instance_uuid, rows))
+
+
+def locked(
+    context: nova_context.RequestContext, query: ty.Any, instance_uuid: str
+) -> ty.Any:
+    """Return a query that locks what it reads of an instance and its volumes.
+
+    :param context: in a transaction.
+    :param query: joins the volumes, if there are any.
+    """
+    if context.session.get_bind().dialect.name != 'postgresql':
+        return query.with_for_update()
+    # It refuses to lock what an outer join may not find.
+    context.session.query(models.BlockDeviceMapping.id).filter_by(
+        instance_uuid=instance_uuid).with_for_update().all()
+    return query.with_for_update(of=models.Instance)
 
 
 @main_db_api.pick_context_manager_reader
