@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import typing as ty
 
 from nova import exception
@@ -29,7 +30,6 @@ from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
-from cell0_rebuild.move import instance_row
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
 from cell0_rebuild.move import stage as stages
@@ -295,21 +295,19 @@ def hand_over(
         works on it there.
     :raises Unreadable: if what is retained of the server cannot be read.
     """
-    destination = cells.targeted(context, cell)
-    bring_history(destination, attempt.uuid)
+    bring_history(cells.targeted(context, cell), attempt.uuid)
     now = cell0_db.watched(cells.in_cell0(context), attempt.uuid)
     attempt.row_id, record = instance.id, attempt.record
-    brought = record.brought or {}
+    bring = functools.partial(
+        _bring_late, context, attempt, cell, instance, bdms)
 
     def last(watched: dict[str, ty.Any]) -> attempt_record.AttemptRecord:
-        def bring(late: dict[str, ty.Any]) -> dict[str, ty.Any]:
-            return _bring_late(destination, attempt, instance, bdms, late)
-        record.brought = brought
-        record.brought = {**brought, **bring(
+        brought = {**(record.brought or {}), **bring(
             late_changes.changes(attempt.watched, watched))}
+        record.brought = brought
         # The build request came after the row in cell0.
         bring({name: value for name, value in late_changes.changes(
-            record.baseline, now or {}).items() if name not in record.brought})
+            record.baseline, now or {}).items() if name not in brought})
         return dataclasses.replace(record, baseline=now or record.baseline)
     try:
         has_ended = api_db.end(
@@ -325,9 +323,9 @@ def hand_over(
 
 
 def _bring_late(
-    destination: nova_context.RequestContext, attempt: Attempt,
-    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    late: dict[str, ty.Any],
+    context: nova_context.RequestContext, attempt: Attempt,
+    cell: objects.CellMapping, instance: objects.Instance,
+    bdms: objects.BlockDeviceMappingList, late: dict[str, ty.Any],
 ) -> dict[str, ty.Any]:
     """Bring late changes to the real cell, and return them.
 
@@ -335,11 +333,12 @@ def _bring_late(
     """
     if not late:
         return {}
-    row = instance_row.look(destination, attempt.uuid)
     late = late_changes.not_overtaken(
-        late, attempt.record.mapped, {} if row is None else row.values)
+        late, attempt.record.mapped,
+        cell_db.watched(context, attempt.uuid, cell))
     with contextlib.suppress(exception.InstanceNotFound):
-        late_changes.apply(destination, instance, bdms, late)
+        late_changes.apply(
+            cells.targeted(context, cell), instance, bdms, late)
     return late
 
 
@@ -404,7 +403,6 @@ def finish(
     :param cell: the real cell that the server is in.
     :returns: False if somebody else has moved the server since.
     """
-    destination = cells.targeted(context, cell)
     is_there: bool | None = None
 
     def carry_over(late: dict[str, ty.Any]) -> bool:
@@ -412,9 +410,10 @@ def finish(
         is_there = is_in(context, attempt, cell)
         if is_there and late:
             with contextlib.suppress(exception.InstanceNotFound):
-                built = cell0_copy.read(destination, attempt.uuid)
-                _bring_late(destination, attempt, built.instance, built.bdms,
-                            late)
+                built = cell0_copy.read(
+                    cells.targeted(context, cell), attempt.uuid)
+                _bring_late(context, attempt, cell, built.instance,
+                            built.bdms, late)
         return is_there
 
     is_deleted = cell0_db.close(
