@@ -15,7 +15,6 @@ from tests.faults.agent import crossings
 from tests.functional import recovering
 from tests.functional import updating
 
-PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 
 
 class Owner(fixtures.Fixture):
@@ -36,7 +35,7 @@ class Owner(fixtures.Fixture):
 
     def _setUp(self):
         # Before nova-api moves it, and when it is mapped to its cell.
-        self._before(PROBE, self._put)
+        self._before(recovering.PROBE, self._put)
         self._before(recovering.END, self._write_late)
 
     def _before(self, name, act):

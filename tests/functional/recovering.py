@@ -9,14 +9,20 @@ import json
 
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import objects
+from oslo_db import exception as db_exc
 
 from cell0_rebuild.cmd import manage
+from cell0_rebuild.move import attempt_record
 from tests.functional import base
+from tests.functional import databases
 from tests.functional import races_base
 
 # So that what happened just now is old enough.
 AT_ONCE = -5
 
+PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 SCHEDULER = races_base.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
 MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
@@ -28,6 +34,7 @@ FORGET = 'cell0_rebuild.objects.forget'
 SHOW = 'cell0_rebuild.move.cell0_db.show'
 BACK = 'cell0_rebuild.move.api_db.to_cell0'
 REMOVE = 'cell0_rebuild.move.cell_db.remove'
+REMAP = 'cell0_rebuild.move.api_db.remap'
 CLEAR = 'cell0_rebuild.move.deletion.clear'
 
 
@@ -43,6 +50,26 @@ def crash(*args, **kwargs):
 def fail(*args, **kwargs):
     """Fail as a bug or a broker would."""
     raise RuntimeError('a step failed')
+
+
+def lose_database(*args, **kwargs):
+    """Fail as a database does that goes away."""
+    raise db_exc.DBConnectionError(Exception('down'))
+
+
+def change_record(server_id, change):
+    """Change what is stored of an attempt, as another version leaves it.
+
+    :param change: is called with the entries.
+    """
+    build_request = objects.BuildRequest.get_by_instance_uuid(
+        nova_context.get_admin_context(), server_id)
+    metadata = dict(build_request.instance.system_metadata)
+    entries = json.loads(metadata[attempt_record.KEY])
+    change(entries)
+    metadata[attempt_record.KEY] = json.dumps(entries)
+    build_request.instance.system_metadata = metadata
+    databases.store(build_request)
 
 
 def recover(*servers, older_than=AT_ONCE, dry_run=False):

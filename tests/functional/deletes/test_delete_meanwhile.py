@@ -11,7 +11,6 @@ from tests.functional import recovering
 
 SEIZE = 'cell0_rebuild.move.api_db.seize'
 BURY = 'cell0_rebuild.move.reburial.bury_again'
-REMAP = 'cell0_rebuild.move.api_db.remap'
 IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
 
 
@@ -44,7 +43,7 @@ class DeleteTest(recover_base.RecoverTestCase):
             self.assertEqual(0, recovering.recover()[0])
 
     def test_deleted_before_a_conductor_takes_it_back_it_stays_deleted(self):
-        self._fail_deleted_before(REMAP)
+        self._fail_deleted_before(recovering.REMAP)
 
     def test_deleted_when_it_is_back_in_cell0_it_stays_deleted(self):
         self._fail_deleted_before(IS_THERE)

@@ -5,21 +5,16 @@
 import json
 
 import ddt
-from nova import context as nova_context
 from nova import objects
 from nova.compute import rpcapi
 from oslo_db import exception as db_exc
 
-from cell0_rebuild.move import attempt_record
 from tests.functional import base
 from tests.functional import cinder
 from tests.functional import databases
 from tests.functional import recover_base
 from tests.functional import recovering
 from tests.functional import updates_base
-
-PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
-REMAP = 'cell0_rebuild.move.api_db.remap'
 
 
 @ddt.ddt
@@ -50,7 +45,7 @@ class TakenTest(updates_base.UpdateTestCase):
     def test_an_update_then_is_kept(self, body):
         self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
             {'name': 'earlier'}))
-        self.at(REMAP, act=self.arrive)
+        self.at(recovering.REMAP, act=self.arrive)
         self.rebuild_now(**body)
         self.assert_last()
 
@@ -58,7 +53,7 @@ class TakenTest(updates_base.UpdateTestCase):
     def test_an_update_then_is_kept_if_the_conductor_dies(self, body):
         self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
             {'name': 'earlier'}))
-        self.rebuild_until(REMAP, before=recovering.crash, **body)
+        self.rebuild_until(recovering.REMAP, before=recovering.crash, **body)
         self.arrive()
         self.assertEqual(0, recovering.recover()[0])
         self.assert_last()
@@ -92,14 +87,10 @@ class SetBackTest(updates_base.UpdateTestCase):
 
     def forget_what_was_brought(self):
         """Have the record as an older version of the package leaves it."""
-        build_request = objects.BuildRequest.get_by_instance_uuid(
-            nova_context.get_admin_context(), self.server['id'])
-        metadata = build_request.instance.system_metadata
-        record = json.loads(metadata[attempt_record.KEY])
-        self.assertEqual('another', record.pop('brought')['display_name'])
-        metadata[attempt_record.KEY] = json.dumps({**record, 'version': '1.2'})
-        build_request.instance.system_metadata = metadata
-        databases.store(build_request)
+        def forget(record):
+            self.assertEqual('another', record.pop('brought')['display_name'])
+            record['version'] = '1.2'
+        recovering.change_record(self.server['id'], forget)
 
     def test_a_change_is_kept_that_the_cell_refuses_at_first(self):
         save, refused = objects.Instance.save, []
@@ -160,7 +151,8 @@ class FlagTest(recover_base.RecoverTestCase):
         self.assert_set()
 
     def test_it_is_kept_if_it_is_set_in_cell0_before(self):
-        self.useFixture(base.Interception(PROBE, before=self.set_flag))
+        self.useFixture(base.Interception(
+            recovering.PROBE, before=self.set_flag))
         self.rebuild_until(recovering.END, after=recovering.crash)
         self.assert_recovered('not built')
         self.assert_set()
@@ -170,7 +162,7 @@ class FlagTest(recover_base.RecoverTestCase):
             recovering.CAST, before=recovering.fail))
         # The request has read where the server is before that.
         self.useFixture(base.Interception(
-            REMAP, before=self.set_flag))
+            recovering.REMAP, before=self.set_flag))
         self.rebuild(self.server)
         self.late.deliver()
         self.buried_again(self.server)

@@ -19,11 +19,6 @@ UPDATE = 'cell0_rebuild.move.late_changes.update'
 NOTE = {'noted': 'by somebody'}
 
 
-def fail(*args, **kwargs):
-    """Fail as a bug or a broker would."""
-    raise RuntimeError('a step failed')
-
-
 def note(instance):
     """Add something to an instance that somebody has read."""
     instance.system_metadata.update(NOTE)
@@ -72,7 +67,7 @@ class MetadataTest(recover_base.RecoverTestCase):
 
     def test_a_lock_while_a_failed_rebuild_is_kept_keeps_its_reason(self):
         image = self.glance.auto_disk_config_enabled_image['id']
-        self.at(recovering.SCHEDULER, fail)
+        self.at(recovering.SCHEDULER, recovering.fail)
         met = self.at(UPDATE, lambda: lock(self.in_cell0()), 'after')
         self.rebuild_now(imageRef=image)
         self.assertEqual([], met.waiting())
@@ -88,7 +83,7 @@ class MetadataTest(recover_base.RecoverTestCase):
                 nova_context.get_admin_context(), self.server['id'])
             lock(request.instance, request)
             self.at(UPDATE, lambda: note(self.in_cell0()), 'after')
-        self.at(recovering.SCHEDULER, fail)
+        self.at(recovering.SCHEDULER, recovering.fail)
         self.at(recovering.BACK, change)
         self.rebuild_now()
         server = self.buried_again(self.server)
@@ -117,7 +112,7 @@ class MetadataTest(recover_base.RecoverTestCase):
             instance.locked, instance.locked_by = False, None
             del instance.system_metadata['locked_reason']
             instance.save()
-            fail()
+            recovering.fail()
         self.at(recovering.CAST, unlock)
         self.api = self.admin_api
         self.rebuild_now()

@@ -6,10 +6,8 @@ import json
 
 import ddt
 import hypothesis
-from nova.db.api import api as api_db_api
 from nova.db.api import models
 
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild import objects as ours
 from tests.functional import base
 from tests.functional import databases
@@ -142,15 +140,8 @@ class MeanwhileTest(recover_base.RecoverTestCase):
 
     def give_mark(self, **entries):
         """Change the mark that is on the build request."""
-        with api_db_api.context_manager.writer.using(
-                databases.nova_context.get_admin_context()) as session:
-            row = session.query(models.BuildRequest).filter_by(
-                instance_uuid=self.server['id']).one()
-            instance = json.loads(row.instance)
-            metadata = instance['nova_object.data']['system_metadata']
-            metadata[attempt_record.KEY] = json.dumps(
-                {**json.loads(metadata[attempt_record.KEY]), **entries})
-            row.instance = json.dumps(instance)
+        recovering.change_record(
+            self.server['id'], lambda record: record.update(entries))
 
     def test_a_conductor_leaves_a_mark_that_it_cannot_read(self):
         self.rebuild(self.server)

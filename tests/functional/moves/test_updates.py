@@ -24,21 +24,10 @@ from tests.functional import recovering
 from tests.functional import updates_base
 from tests.functional import updating
 
-PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 UPDATE = 'nova.compute.api.API.update_instance'
 ASK = 'cell0_rebuild.move.out_of_cell0.ask'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
 APPLY = 'cell0_rebuild.move.late_changes.apply'
-
-
-def fail(*args, **kwargs):
-    """Fail as a bug or a broker would."""
-    raise RuntimeError('a step failed')
-
-
-def lose_database(*args):
-    """Fail as a database does that goes away."""
-    raise db_exc.DBConnectionError(Exception('down'))
 
 
 @ddt.ddt
@@ -74,7 +63,7 @@ class RebuiltTest(updates_base.UpdateTestCase):
         self.assert_updated()
 
     def test_what_is_changed_between_check_and_move_is_kept(self):
-        self.at(PROBE, act=self.update_but_zone)
+        self.at(recovering.PROBE, act=self.update_but_zone)
         self.rebuild_now()
         self.active(self.server)
         self.assert_updated()
@@ -120,16 +109,13 @@ class RebuiltTest(updates_base.UpdateTestCase):
         self.assert_updated()
 
     @ddt.data(
-        ('checked', PROBE, 'before', None, None),
-        ('checked_before_a_conductor_takes_it', PROBE, 'before', ASK, 'after'),
-        ('checked_before_it_is_in_its_cell', PROBE, 'before',
-         recovering.MAP, 'after'))
+        ('before_a_conductor_takes_it', ASK),
+        ('when_it_is_in_its_cell', recovering.MAP))
     @ddt.unpack
-    def test_the_last_of_two_updates_is_kept_if_one_came_while_it_is(
-            self, _name, first, before, second, after):
-        self.at(first, before, self.update_but_zone)
-        if second:
-            self.at(second, after, self.update_but_zone)
+    def test_the_last_of_two_updates_is_kept_if_one_came_before_the_move(
+            self, _name, step):
+        self.at(recovering.PROBE, act=self.update_but_zone)
+        self.at(step, 'after', self.update_but_zone)
         self.rebuild_now()
         self.active(self.server)
         self.assert_updated()
@@ -222,7 +208,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
     def test_what_is_changed_before_the_hand_over_is_kept_while(
             self, _name, step, when):
         self.at(step, when)
-        self.at(recovering.HAND_OVER, act=fail)
+        self.at(recovering.HAND_OVER, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)
         self.assert_updated()
@@ -233,7 +219,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
     @ddt.unpack
     def test_what_is_changed_after_the_hand_over_is_kept_while(
             self, _name, step, when):
-        self.at(recovering.CAST, act=fail)
+        self.at(recovering.CAST, act=recovering.fail)
         self.at(step, when)
         self.rebuild_now()
         self.buried_again(self.server)
@@ -253,7 +239,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
             found.append(objects.Instance.get_by_uuid(
                 cells.targeted(cell._context, cell.cell_mapping),
                 self.server['id']))
-            fail()
+            recovering.fail()
 
         def save(*args, **kwargs):
             found[0].access_ip_v4 = '192.0.2.7'
@@ -267,14 +253,14 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
     def test_the_last_of_two_changes_is_kept(self):
         self.at(recovering.SCHEDULER)
         self.at(recovering.MAP, 'after')
-        self.at(recovering.HAND_OVER, act=fail)
+        self.at(recovering.HAND_OVER, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)
         self.assert_updated()
 
     def test_what_is_changed_between_check_and_move_is_kept(self):
-        self.at(PROBE, act=self.update_but_zone)
-        self.at(recovering.SCHEDULER, act=fail)
+        self.at(recovering.PROBE, act=self.update_but_zone)
+        self.at(recovering.SCHEDULER, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)
         self.assert_updated()
@@ -285,7 +271,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
     def test_what_was_read_before_it_was_mapped_is_kept_if_it_fails(
             self, _name, death):
         self.write_late(access_ip_v4='192.0.2.7')
-        self.at(death, act=fail)
+        self.at(death, act=recovering.fail)
         self.rebuild_now()
         server = self.buried_again(self.server)
         self.assertEqual('192.0.2.7', server['accessIPv4'])
@@ -322,11 +308,11 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
         def go_away(*args, **kwargs):
             if not downs:
                 downs.append(True)
-                lose_database()
+                recovering.lose_database()
             return read(*args, **kwargs)
         read = cell_db.watched
         self.stub_out('cell0_rebuild.move.cell_db.watched', go_away)
-        self.at(recovering.HAND_OVER, act=fail)
+        self.at(recovering.HAND_OVER, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)
         self.assertEqual([True], downs)
@@ -334,7 +320,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
 
     def test_what_is_changed_is_kept_if_the_hand_over_fails_in_the_cell(self):
         failure = self.useFixture(base.Interception(
-            APPLY, before=lose_database))
+            APPLY, before=recovering.lose_database))
         self.at(recovering.SCHEDULER)
         self.rebuild_now()
         self.assertEqual([], failure.waiting())
@@ -349,7 +335,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
 
     def _update_and_fail(self, *args):
         self.update()
-        fail()
+        recovering.fail()
 
 
 @ddt.ddt
@@ -379,7 +365,8 @@ class RecoveredTest(updates_base.UpdateTestCase):
     @ddt.unpack
     def test_what_is_changed_is_kept_if_it_died_on_the_way_back_at(
             self, _name, step):
-        self.useFixture(base.Interception(recovering.CAST, before=fail))
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
         self.rebuild_until(step, before=recovering.crash)
         self.update()
         self.assert_recovered('hidden')
@@ -392,7 +379,7 @@ class RecoveredTest(updates_base.UpdateTestCase):
 
         def go_away(*args, **kwargs):
             away.enter_context(databases.down('cell1'))
-            fail()
+            recovering.fail()
         self.at(recovering.HAND_OVER, act=go_away)
         self.rebuild_now()
         away.close()
@@ -420,7 +407,8 @@ class RecoveredTest(updates_base.UpdateTestCase):
 
     def test_the_last_of_two_changes_is_kept_if_it_died_on_the_way_back(self):
         self.at(recovering.SCHEDULER)
-        self.useFixture(base.Interception(recovering.CAST, before=fail))
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
         self.rebuild_until(recovering.REMOVE, before=recovering.crash)
         self.update()
         self.assert_recovered('hidden')

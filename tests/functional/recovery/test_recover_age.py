@@ -6,16 +6,12 @@
 import datetime
 
 import ddt
-from nova import context as nova_context
 from nova.db.api import models as api_models
 from nova.db.main import models
-from nova import objects
-from oslo_serialization import jsonutils
 from oslo_upgradecheck import upgradecheck
 from oslo_utils import timeutils
 
 from cell0_rebuild.cmd import status
-from cell0_rebuild.move import attempt_record
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
@@ -155,14 +151,9 @@ class OlderVersionTest(AgeTestCase):
     def setUp(self):
         super().setUp()
         self.rebuild(self.server)
-        build_request = objects.BuildRequest.get_by_instance_uuid(
-            nova_context.get_admin_context(), self.server['id'])
-        metadata = dict(build_request.instance.system_metadata)
-        stored = jsonutils.loads(metadata[attempt_record.KEY])
-        self.assertTrue(stored.pop('aged'))
-        metadata[attempt_record.KEY] = jsonutils.dumps(stored)
-        build_request.instance.system_metadata = metadata
-        databases.store(build_request)
+        recovering.change_record(
+            self.server['id'],
+            lambda record: self.assertTrue(record.pop('aged')))
         self.let_hours_pass()
 
     def test_what_it_has_refreshed_just_now_is_left_alone(self):

@@ -6,7 +6,6 @@ import contextlib
 
 import ddt
 from nova.db.main import models
-from oslo_db import exception as db_exc
 
 from cell0_rebuild.move import attempt
 from cell0_rebuild.move import stage
@@ -14,11 +13,6 @@ from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
 from tests.functional import recovering
-
-
-def lose_database(*args, **kwargs):
-    """Fail as a database does that goes away."""
-    raise db_exc.DBConnectionError(Exception('down'))
 
 
 def take(context, instance_uuid, *args):
@@ -35,9 +29,9 @@ STORIES = {
         (recovering.CAST, 'before'): recovering.fail,
         (recovering.REMOVE, 'before'): take},
     'the database goes away before the end': {
-        (recovering.END, 'before'): lose_database},
+        (recovering.END, 'before'): recovering.lose_database},
     'the database goes away at the end': {
-        (recovering.END, 'after'): lose_database}}
+        (recovering.END, 'after'): recovering.lose_database}}
 
 
 @ddt.ddt
