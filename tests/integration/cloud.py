@@ -97,6 +97,7 @@ class Cloud(fixtures.Fixture):
         for name in self._conductors.keys() - {*having, *stock}:
             self.kill_conductor(name)
         for name in {*having, *stock} - self._conductors.keys():
+            self._wait_until_forgotten(name)
             self._conductors[name] = self._start_service(
                 'nova-conductor', name, self._cell1, _QUICK,
                 *([settings.ENABLED] if name in having else []),
@@ -342,6 +343,13 @@ class Cloud(fixtures.Fixture):
         process.wait_until(
             lambda: self.broker.has_consumer(f'{topic}.{name}'),
             f'listening on topic {topic}')
+
+    def _wait_until_forgotten(self, name):
+        """Wait until the broker has no consumer of a conductor that died."""
+        processes.poll(
+            lambda: not any(self.broker.has_consumer(f'{topic}.{name}')
+                            for topic in (TOPIC, 'conductor')),
+            f'that the broker forgot {name}')
 
     def _set_computes(self, **wanted):
         found = self.api.get('/os-services?binary=nova-compute')

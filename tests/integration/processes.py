@@ -136,11 +136,10 @@ class Process:
         :raises ProcessError: if it ends first; the end of its log is shown.
         """
         def ready_or_ended():
-            return condition() or self.ended
+            return (condition() and 'ready') or (self.ended and 'ended')
 
         try:
-            poll(ready_or_ended, what, seconds)
-            if not condition():
+            if poll(ready_or_ended, what, seconds) == 'ended':
                 raise ProcessError(
                     f'it ended with code {self._popen.returncode}')
         except ProcessError as error:

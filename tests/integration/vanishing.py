@@ -38,6 +38,7 @@ class Conductor(fixtures.Fixture):
 
     def _setUp(self):
         cfg.CONF([])
+        self.addCleanup(cfg.CONF.reset)
         # It comes back only when nova-api has sent the next message.
         transport = messaging.get_rpc_transport(
             cfg.CONF, f'{self._broker.url}?kombu_reconnect_delay=4')

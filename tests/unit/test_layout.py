@@ -68,6 +68,16 @@ def inherited(text):
     return {modules[name] for name in found if name in modules}
 
 
+def leaves_options_parsed(text):
+    """Return whether a file parses the options of the process for good."""
+    calls = [node for node in ast.walk(ast.parse(text))
+             if isinstance(node, ast.Call)]
+    parses = any(ast.unparse(call.func) in (
+        'CONF', 'cfg.CONF', 'config.parse_args') for call in calls)
+    return parses and 'self.addCleanup(cfg.CONF.reset)' not in map(
+        ast.unparse, calls)
+
+
 class FrontDoorTest(testtools.TestCase):
 
     def test_nobody_goes_behind_the_front_door_of_a_move(self):
@@ -131,6 +141,20 @@ class LayoutTest(testtools.TestCase):
             {'tests.races.racing'}, inherited(text.format('racing', 'Race')))
         self.assertEqual(
             set(), inherited(text.format('racing', 'RaceMixin')))
+
+    def test_no_test_leaves_the_options_of_the_process_parsed(self):
+        # Nova's own tests parse them, and fail then.
+        for path in TESTS.rglob('*.py'):
+            self.assertFalse(leaves_options_parsed(path.read_text()), path)
+
+    def test_options_that_are_left_parsed_are_seen(self):
+        for text in ('CONF([])', 'cfg.CONF(["--config-file", "a"])',
+                     'config.parse_args([])'):
+            self.assertTrue(leaves_options_parsed(text), text)
+        for text in ('conf = cfg.ConfigOpts()', 'conf([])',
+                     'ConfFixture(cfg.CONF)',
+                     'cfg.CONF([])\nself.addCleanup(cfg.CONF.reset)'):
+            self.assertFalse(leaves_options_parsed(text), text)
 
     def test_every_folder_with_tests_is_a_package(self):
         # Others are left out without a word.
