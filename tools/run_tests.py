@@ -47,29 +47,52 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
            '{task.fields[counts]}')
 
-# What "make test" leaves to "make test-all", and why. Of a test with data of
-# ddt, that is all but the first, too.
+# What "make test" leaves to "make test-all", by the reason for it. Of a test
+# with data of ddt, that is all but the first, too.
 FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
 LONG = {
-    'functional.api.test_fuzz': 'a hundred requests for each microversion',
-    'functional.moves.test_resources':
-        'conductors that stall; make test stalls some in its faults',
-    'functional.moves.test_stalled_burials': 'the same, at a burial',
-    'functional.recovery.test_stages':
-        'a death at each stage; make test has some in its faults',
-    'functional.requests.test_comparison':
-        'each builds two servers, of which it compares all',
-    'functional.requests.test_comparison_devices': 'the same',
-    'functional.requests.test_comparison_scheduling': 'the same',
-    'functional.wait.test_broken_hosts':
-        'many builds that fail; what decides has unit tests',
-    'integration.test_crashes': 'processes that die and are started again',
-    'integration.test_lost_updates': 'transactions that wait for each other',
-    'integration.test_soak': 'services that die while servers wait',
-    'integration.test_stress': 'clients that ask for half a minute',
-    'unit.test_nova_tests': "hundreds of Nova's tests",
+    'it takes minutes': (
+        'functional.api.test_fuzz', 'integration.test_crashes',
+        'integration.test_soak', 'integration.test_stress',
+        'unit.test_nova_tests', 'unit.test_simulation'),
+    'each test waits for others that stall, or for transactions': (
+        'functional.moves.test_resources',
+        'functional.moves.test_stalled_burials',
+        'integration.test_lost_updates'),
+    'the faults have a part of it at each step': (
+        'functional.moves.test_lost_commits',
+        'functional.recovery.test_stages'),
+    'the races have a part of it': ('functional.recovery.test_recover_races',),
+    'each test builds several servers, of one kind each': (
+        'functional.api.test_quota_window',
+        'functional.moves.test_throttle',
+        'functional.requests.test_comparison',
+        'functional.requests.test_comparison_devices',
+        'functional.requests.test_comparison_scheduling',
+        'functional.requests.test_requests_accelerators',
+        'functional.requests.test_requests_libvirt',
+        'functional.requests.test_requests_pci',
+        'functional.requests.test_requests_qos',
+        'functional.volumes.test_volumes_kinds'),
+    'unit tests have each form that is stored': (
+        'functional.moves.test_unreadable',),
+    'it asks nova-api as an owner does, and what decides has unit tests': (
+        'functional.wait.test_broken_hosts', 'functional.wait.test_build',
+        'functional.wait.test_burials', 'functional.wait.test_eligibility',
+        'functional.wait.test_filters', 'functional.wait.test_images',
+        'functional.wait.test_likeness', 'functional.wait.test_listing',
+        'functional.wait.test_many_services', 'functional.wait.test_metrics',
+        'functional.wait.test_notices', 'functional.wait.test_once',
+        'functional.wait.test_operator_actions',
+        'functional.wait.test_outages', 'functional.wait.test_probes',
+        'functional.wait.test_rebuilds', 'functional.wait.test_shares',
+        'functional.wait.test_spec_key', 'functional.wait.test_states',
+        'functional.wait.test_sweep', 'functional.wait.test_sweep_costs',
+        'functional.wait.test_why'),
 }
-_SHORT = rf'^(?!tests\.(?:{"|".join(map(re.escape, LONG))})\.)'
+_MODULES = '|'.join(re.escape(name) for names in LONG.values()
+                    for name in names)
+_SHORT = rf'^(?!tests\.(?:{_MODULES})\.)'
 
 # What is not a folder: where the tests are, which, and in which environment.
 SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
@@ -85,7 +108,9 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
            'waiting': ('functional',
                        r'functional\.wait\.test_(service|outages)\.', {}),
            'processes': ('integration', r'integration.test_rebuild\.', {}),
-           'few-unit': ('unit', _SHORT, {}),
+           'few-unit': (
+               'unit', rf'{_SHORT}(?!.*test_(services|nova_drift).*{FURTHER})',
+               {}),
            'few-functional': ('functional', rf'{_SHORT}(?!.*{FURTHER})', {}),
            'few-faults': ('faults', r'faults\.test_(?!kill)',
                           {'CELL0_REBUILD_FAULTS_SAMPLE': '3'}),

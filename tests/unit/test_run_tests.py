@@ -2,6 +2,7 @@
 
 """What the runner of the tests starts them with."""
 
+import itertools
 import pathlib
 import re
 import subprocess
@@ -55,10 +56,17 @@ class PartTest(testtools.TestCase):
                              run_tests.FURTHER)
 
     def test_what_takes_long_is_there(self):
-        for name, reason in run_tests.LONG.items():
+        for name in itertools.chain(*run_tests.LONG.values()):
             path = run_tests.ROOT / 'tests' / name.replace('.', '/')
             self.assertTrue(path.with_suffix('.py').exists(), name)
-            self.assertTrue(reason, name)
+
+    def test_a_service_is_started_once_for_each_test(self):
+        for name, is_there in {
+                'test_services.ATest.test_a_compute_1_threading': True,
+                'test_services.ATest.test_a_compute_2_eventlet': False,
+                'test_conf.ATest.test_an_option_2_eventlet': True}.items():
+            self.assertEqual(is_there, bool(re.search(
+                run_tests.chosen('few-unit'), f'tests.unit.{name}')), name)
 
     def test_what_takes_long_is_left_out_and_nothing_else_is(self):
         for name, is_there in {
