@@ -125,8 +125,8 @@ def main():
     table_rows = comparison.rows(grouped(tests), results, results.different)
     comparison.show(HEADER, table_rows, tests, results, results.different)
     if options.write_docs:
-        tables.keep(OUT, 'tempest', HEADER, table_rows)
-        tables.write(OUT, DOCS, 'tools/compare_tempest.py',
+        tables.keep('tempest', HEADER, table_rows)
+        tables.write(DOCS, 'tools/compare_tempest.py',
                      comparison.SHORT_HEADER, comparison.short(table_rows))
     different = table_rows[-1][-1]
     print(f'{different} tests end with the package as they do not without',

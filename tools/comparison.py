@@ -148,7 +148,7 @@ def short(table_rows):
 
 def show(table_header, table_rows, tests, results, judge):
     """Print the table, and which tests failed, and when."""
-    tables.show(OUT, table_header, table_rows)
+    tables.show(table_header, table_rows)
     for test in results.failed(tests):
         ends = [results.read(mode, alone).get(test, {}).get('outcome', '-')
                 for mode in MODES for alone in (False, True)]

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Results of long runs, kept so that one can go on where it was stopped."""
+"""Results of long runs, kept so that one can go on where it was stopped.
+
+What ran is kept as long as the code stays the same: with --minutes the runs
+stop, and --resume goes on with those that are left. The table has all of them.
+"""
 
 import argparse
 import concurrent.futures
@@ -29,7 +33,9 @@ def parser(description, series, cases):
     :param cases: what --only chooses among.
     """
     made = argparse.ArgumentParser(description=description.split('\n')[0])
-    made.add_argument('--write-docs', action='store_true')
+    made.add_argument('--write-docs', action='store_true',
+                      help='write sums into the documentation, and the table '
+                           'into .state/tables')
     made.add_argument('--resume', action='store_true',
                       help='keep what an earlier run has done')
     made.add_argument('--minutes', type=float, default=float('inf'),

@@ -2,17 +2,9 @@
 
 """Let every fault happen at every boundary; print what became of servers.
 
-Usage: run_faults.py [--resume] [--minutes N] [--write-docs] [--sample N]
-                     [--seed N] [--only PATTERN] [--jobs N] [TEST ...]
-
 Each series of tests/faults runs in a process of its own, as many at a time as
 there are processors. The exit code is not 0 if a server was lost or something
-else was wrong. --write-docs writes the sums of each story into the
-documentation, and the table into .state/tables.
-
-What ran is kept as long as the code stays the same: with --minutes the runs
-stop, and --resume goes on with those that are left, of any series. The table
-has all of them.
+else was wrong.
 """
 
 import collections
@@ -21,6 +13,8 @@ import math
 import os
 import sys
 import unittest
+
+import testtools
 
 import results
 import tables
@@ -44,15 +38,7 @@ def series(names):
     loader = unittest.TestLoader()
     found = (loader.loadTestsFromNames(names) if names else
              loader.discover(str(ROOT / 'tests/faults'), top_level_dir=ROOT))
-    return sorted(_ids(found))
-
-
-def _ids(suite):
-    for test in suite:
-        if isinstance(test, unittest.TestSuite):
-            yield from _ids(test)
-        else:
-            yield test.id()
+    return sorted(test.id() for test in testtools.iterate_tests(found))
 
 
 def _planned(found):
@@ -77,9 +63,8 @@ def rows(logs):
         for line in found:
             if 'boundary' in line:
                 groups[kind, line['story'], line['process']].append(line)
-    result = [_row(key, groups[key], planned[key]) for key in sorted(planned)]
-    total = [sum(column) for column in list(zip(*result))[3:]]
-    return [*result, ('all', '', '', *total)]
+    return tables.summed([_row(key, groups[key], planned[key])
+                          for key in sorted(planned)], 'all', '', '')
 
 
 def _row(key, group, planned):
@@ -102,50 +87,47 @@ def _by_story(found):
 def main():
     """Run the series, print the table and return the exit code."""
     parser = results.parser(__doc__, 'series', 'faults')
-    parser.add_argument('tests', nargs='*')
+    parser.add_argument('tests', nargs='*', metavar='TEST')
     options = results.begin(parser, 'faults', SOURCES)
+    tests = series(options.tests)
     crashes = results.run_all('series', [functools.partial(
         results.run, test, 'FAULTS', options.folder / f'{test}.log', options,
         options.only, lambda line: line.get('problem'))
-        for test in series(options.tests)], options.jobs)
+        for test in tests], options.jobs)
     logs = [results.lines(log)
             for log in sorted(options.folder.glob('*.log'))]
     found = [line for log in logs for line in log]
     table_rows = rows(logs)
     wrong = [f'{"LOST" if line["lost"] else "WRONG"}  {line["fault"]}: '
              f'{line["problem"]}' for line in found if line.get('problem')]
-    tables.report(results.OUT, wrong, HEADER, table_rows, crashes)
+    tables.report(wrong, HEADER, table_rows, crashes)
     if options.write_docs:
-        tables.keep(results.OUT, 'faults', HEADER, table_rows)
-        tables.write(results.OUT, DOCS, 'tools/run_faults.py',
+        tables.keep('faults', HEADER, table_rows)
+        tables.write(DOCS, 'tools/run_faults.py',
                      (*HEADER[:2], *HEADER[3:]), _by_story(table_rows))
-    return _verdict(crashes, found, table_rows[-1][-1], options)
+    problem = ('a server was lost or something was wrong'
+               if crashes or wrong else
+               _lacking(tests, found, table_rows[-1][-1], options))
+    print(problem or 'no server was lost', flush=True)
+    return 1 if problem else 0
 
 
-def _verdict(crashes, found, left, options):
-    """Tell how all ended, and return the exit code.
+def _lacking(tests, found, left, options):
+    """Return what did not happen though it was to; None if all did.
 
     :param left: how many faults were planned and did not happen.
     """
-    if crashes or any(line.get('problem') for line in found):
-        print('a server was lost or something was wrong', flush=True)
-        return 1
-    run = {line['test'] for line in found if 'planned' in line}
-    missing = set(series(options.tests)) - run
+    missing = set(tests) - {
+        line['test'] for line in found if 'planned' in line}
     if missing and not options.only:
-        print(f'no server was lost, but not run: {", ".join(sorted(missing))}'
-              f'; those that kill processes need MariaDB and RabbitMQ',
-              flush=True)
-        return 1
+        return (f'no server was lost, but not run: '
+                f'{", ".join(sorted(missing))}; those that kill processes '
+                f'need MariaDB and RabbitMQ')
     if left and options.minutes == math.inf:
-        print(f'no server was lost, but {left} faults did not happen',
-              flush=True)
-        return 1
+        return f'no server was lost, but {left} faults did not happen'
     if not any('boundary' in line for line in found):
-        print('no fault has happened', flush=True)
-        return 1
-    print('no server was lost', flush=True)
-    return 0
+        return 'no fault has happened'
+    return None
 
 
 if __name__ == '__main__':

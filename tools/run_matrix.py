@@ -2,14 +2,11 @@
 
 """Run the tests on every release of Nova that is supported, and on Debian's.
 
-Usage: run_matrix.py [--suites SUITE,...] [--jobs N] [--write-docs] [--show]
-                     [ROW ...]
-
 A row is a release, in an environment of its own in .state/matrix; 26-debian
 is the one that Debian 12 ships, with all its own packages. What a row has run
 is kept with a stamp of what it was run on, and not run again until that
 changes or if a test failed: a matrix that was interrupted goes on where it
-was. --show runs nothing.
+was.
 
 --write-docs writes the rows that have run whole on the present code into the
 table of the documentation. Its other rows stay, so that several machines, or
@@ -27,7 +24,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -80,7 +76,6 @@ MEMORY_OF_A_ROW = 6 * 2**30
 
 COUNTS = re.compile(
     r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
-_printing = threading.Lock()
 
 
 def suites_of(row):
@@ -110,29 +105,22 @@ def stamp(row, suite):
 
 def kept():
     """Return all results that there are, by their row and suite."""
-    return {path.stem: json.loads(path.read_text())
+    return {path.stem.rpartition('-')[::2]: json.loads(path.read_text())
             for path in STATE.glob('*.json')}
 
 
-def result(row, suite):
-    """Return the result of a suite that was run on a row, or None."""
-    return kept().get(f'{row}-{suite}')
-
-
-def is_present(row, suite):
-    """Tell whether a suite was run on a row as both are now."""
-    found = result(row, suite)
-    return found is not None and found['stamp'] == stamp(row, suite)
+def present(row, suite):
+    """Return the result of a suite on a row as both are now, or None."""
+    found = kept().get((row, suite))
+    return found if found and found['stamp'] == stamp(row, suite) else None
 
 
 def is_green(row, suite):
     """Tell whether a suite passed on a row as both are now."""
-    if not is_present(row, suite):
-        return False
-    found = result(row, suite)
+    found = present(row, suite)
     may_skip = row.partition('-')[0] != NEWEST
-    return (found['passed'] > 0 and not found['failed']
-            and (may_skip or not found['skipped']))
+    return bool(found and found['passed'] and not found['failed']
+                and (may_skip or not found['skipped']))
 
 
 def run(row, suites):
@@ -157,7 +145,7 @@ def run(row, suites):
                 **environment, 'PYTHON': f'python{ROWS[row]}'},
             stdout=log, stderr=log, check=False)
     if built.returncode:
-        _say(f'{row}: no environment, see .state/matrix/{row}.log')
+        OUT.print(f'{row}: no environment, see .state/matrix/{row}.log')
         return
     for suite in suites:
         _run_suite(row, suite,
@@ -174,34 +162,30 @@ def _run_suite(row, suite, python, environment):
             env=environment, stdout=output, stderr=output, check=False)
     counts = COUNTS.findall(log.read_text())
     if not counts:
-        _say(f'{row}: {suite} did not end, see {log.relative_to(ROOT)}')
+        OUT.print(f'{row}: {suite} did not end, see {log.relative_to(ROOT)}')
         return
     passed, failed, skipped = map(int, counts[-1])
     (STATE / f'{row}-{suite}.json').write_text(json.dumps({
         'stamp': before, 'passed': passed, 'failed': failed,
         'skipped': skipped, 'seconds': round(time.monotonic() - began),
         'day': datetime.date.today().isoformat()}))
-    _say(f'{row}: {suite}: {counts[-1][0]} passed, {failed} failed, '
-         f'{skipped} skipped')
-
-
-def _say(text):
-    with _printing:
-        OUT.print(text, markup=False)
+    OUT.print(f'{row}: {suite}: {passed} passed, {failed} failed, '
+              f'{skipped} skipped')
 
 
 def table():
     """Return the rows of the table: what was run, and which row was not."""
     rows = []
     for row, python in ROWS.items():
-        were_run = _were_run(row)
-        for suite in were_run:
-            found = result(row, suite)
-            rows.append((
-                _name(row), python, suite, found['passed'], found['skipped'],
-                found['failed'], found['seconds'],
-                'yes' if is_present(row, suite) else 'an earlier one'))
-        if not were_run:
+        ran = {suite: found for (name, suite), found in kept().items()
+               if name == row}
+        for suite in dict.fromkeys([*suites_of(row), *sorted(ran)]):
+            if found := ran.get(suite):
+                rows.append((
+                    _name(row), python, suite, found['passed'],
+                    found['skipped'], found['failed'], found['seconds'],
+                    'yes' if present(row, suite) else 'an earlier one'))
+        if not ran:
             rows.append((_name(row), python, '', '', '', '', '', 'not run'))
     return rows
 
@@ -224,21 +208,12 @@ def written():
 
 
 def _counts(row):
-    found = [result(row, suite) for suite in suites_of(row)
-             if is_present(row, suite)]
-    if len(found) < len(suites_of(row)):
+    found = [present(row, suite) for suite in suites_of(row)]
+    if None in found:
         return None
     return (*(sum(one[key] for one in found)
               for key in ('passed', 'skipped', 'failed')),
             max(one['day'] for one in found))
-
-
-def write():
-    """Write the table of the documentation."""
-    lines = written()
-    with open(DOCS, 'w', encoding='utf-8', newline='') as page:
-        csv.writer(page, lineterminator='\n').writerows([WRITTEN, *lines])
-    OUT.print(f'written: {DOCS.relative_to(ROOT)}')
 
 
 def _highest(row):
@@ -247,15 +222,6 @@ def _highest(row):
 
 def _name(row):
     return row.partition('-')[0] + (' of Debian 12' if row == DEBIAN else '')
-
-
-def _were_run(row):
-    names = {name.removeprefix(f'{row}-') for name in kept()
-             if name.startswith(f'{row}-')}
-    # Others are of a row whose name begins like this one's.
-    names = {name for name in names if name.isalpha()}
-    first = [suite for suite in suites_of(row) if suite in names]
-    return [*first, *sorted(names.difference(first))]
 
 
 def jobs():
@@ -290,9 +256,9 @@ def main():
     rows = options.rows or list(ROWS)
     if not options.show:
         run_all(rows, options.suites, options.jobs)
-    tables.show(OUT, HEADER, table())
+    tables.show(HEADER, table())
     if options.write_docs:
-        write()
+        tables.write_csv(DOCS, WRITTEN, written())
     green = all(is_green(row, suite) for row in rows
                 for suite in options.suites or suites_of(row))
     print('all rows are green' if green else 'not all rows are green',

@@ -140,7 +140,7 @@ def main():
         HEADER, table_rows, tests, results, results.only_without)
     if options.write_docs:
         tables.write(
-            OUT, DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)
+            DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)
     worse = table_rows[-1][-1]
     print(f'{worse} tests pass only without the package', flush=True)
     return 1 if worse else 0

@@ -2,17 +2,9 @@
 
 """Let two operations on a buried server meet in every order; print the table.
 
-Usage: run_races.py [--resume] [--minutes N] [--write-docs] [--sample N]
-                    [--seed N] [--only PATTERN] [--jobs N]
-
 Each pair of operations has a process of its own, as many at a time as there
 are processors. The exit code is not 0 if a schedule ended like no order of
-the two, or if one of a pair was not run though all were to be. --write-docs
-writes the sums into the documentation, and the table into .state/tables.
-
-What ran is kept as long as the code stays the same: with --minutes the runs
-stop, and --resume goes on with those that are left, of any pair. The table
-has all of them.
+the two, or if one of a pair was not run though all were to be.
 """
 
 import collections
@@ -91,8 +83,7 @@ def rows(found):
             len(played) - sum(count[verdict] for verdict in APART),
             count['told late'],
             sum(line['blocked'] for line in played), count['different']))
-    sums = [sum(column) for column in list(zip(*result))[2:]]
-    return [*result, ('', 'all', *sums)]
+    return tables.summed(result, '', 'all')
 
 
 def short(table_rows):
@@ -118,31 +109,23 @@ def main():
     wrong = [f'{line["pair"]} {line["schedule"]} {line["at"]}: '
              f'{line["ended"]}' for line in found
              if line.get('verdict') == 'different']
-    tables.report(results.OUT, wrong, HEADER, table_rows, crashes)
+    tables.report(wrong, HEADER, table_rows, crashes)
     if options.write_docs:
-        tables.keep(results.OUT, 'races', HEADER, table_rows)
-        tables.write(results.OUT, DOCS, 'tools/run_races.py', SHORT_HEADER,
+        tables.keep('races', HEADER, table_rows)
+        tables.write(DOCS, 'tools/run_races.py', SHORT_HEADER,
                      short(table_rows))
-    return verdict(crashes, table_rows[-1][-1], [] if is_part(options) else [
-        pair for pair in chosen if not was_run(pair, folder)])
-
-
-def is_part(options):
-    """Tell whether a part of the schedules was asked for."""
-    return options.sample or options.minutes < math.inf
-
-
-def verdict(crashes, different, missing):
-    """Tell how all ended, and return the exit code."""
-    if crashes or different:
-        print('something ended like no order', flush=True)
-        return 1
-    if missing:
-        print(f'all that ran ended like one of the orders, but not all of '
-              f'these ran: {", ".join(map(" ".join, missing))}', flush=True)
-        return 1
-    print('all ended like one of the orders', flush=True)
-    return 0
+    # A part of the schedules was asked for, or all of each pair.
+    is_part = options.sample or options.minutes < math.inf
+    missing = [] if is_part else [
+        pair for pair in chosen if not was_run(pair, folder)]
+    problem = None
+    if crashes or wrong:
+        problem = 'something ended like no order'
+    elif missing:
+        problem = (f'all that ran ended like one of the orders, but not all '
+                   f'of these ran: {", ".join(map(" ".join, missing))}')
+    print(problem or 'all ended like one of the orders', flush=True)
+    return 1 if problem else 0
 
 
 if __name__ == '__main__':

@@ -7,51 +7,69 @@ import pathlib
 import subprocess
 import sys
 
+from rich import console
 from rich import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Of tables that are too long for the documentation.
 LONG = ROOT / '.state/tables'
+OUT = console.Console(soft_wrap=True)
 
 
-def show(out, header, rows):
+def summed(rows, *first):
+    """Return rows, and one more with the sums of their columns.
+
+    :param first: what that has in the columns that are not summed.
+    """
+    return [*rows, (*first, *map(sum, list(zip(*rows))[len(first):]))]
+
+
+def show(header, rows):
     """Print a table."""
     shown = table.Table(*header)
     for row in rows:
         shown.add_row(*map(str, row))
-    out.print(shown)
+    OUT.print(shown)
 
 
-def report(out, wrong, header, rows, crashes):
+def report(wrong, header, rows, crashes):
     """Print what went wrong, a table, and what crashed."""
     for line in wrong:
-        out.print(line, markup=False)
-    show(out, header, rows)
+        OUT.print(line, markup=False)
+    show(header, rows)
     for output in crashes:
-        out.print(output, markup=False)
+        OUT.print(output, markup=False)
 
 
-def text(source, header, rows):
-    """Return a table as reST that names the command it is written by."""
-    written = f'.. Written by {source} --write-docs.\n\n'
-    written += '.. list-table::\n   :header-rows: 1\n\n'
-    for row in (header, *rows):
-        for number, cell in enumerate(row):
-            written += f'   {" " if number else "*"} - {cell}'.rstrip() + '\n'
-    return written
-
-
-def write(out, path, source, header, rows):
-    """Write a table into the documentation.
+def write(path, source, header, rows):
+    """Write a table into the documentation, as reST.
 
     :param path: of its file.
     :param source: the command that writes it.
     """
-    path.write_text(text(source, header, rows), encoding='utf-8')
-    out.print(f'written: {path.relative_to(ROOT)}')
+    lines = [f'.. Written by {source} --write-docs.', '', '.. list-table::',
+             '   :header-rows: 1', '']
+    for row in (header, *rows):
+        lines += [f'   {" " if number else "*"} - {cell}'.rstrip()
+                  for number, cell in enumerate(row)]
+    path.write_text('\n'.join([*lines, '']), encoding='utf-8')
+    _say_written(path)
 
 
-def tell(out, found, made, docs, source):
+def write_csv(path, header, rows):
+    """Write a table as CSV."""
+    with path.open('w', encoding='utf-8', newline='') as file:
+        csv.writer(file, lineterminator='\n').writerows([header, *rows])
+    _say_written(path)
+
+
+def keep(name, header, rows):
+    """Write a table that the documentation has in a shorter form."""
+    LONG.mkdir(parents=True, exist_ok=True)
+    write_csv(LONG / f'{name}.csv', header, rows)
+
+
+def tell(found, made, docs, source):
     """Print tables of results.
 
     :param made: functions that take the results and yield a header and rows.
@@ -60,11 +78,11 @@ def tell(out, found, made, docs, source):
     """
     for table_of in made:
         header, *rows = table_of(found)
-        out.print(f'\n{table_of.__doc__}', style='bold')
-        show(out, header, rows)
+        OUT.print(f'\n{table_of.__doc__}', style='bold')
+        show(header, rows)
         if docs:
-            write(out, docs / f'{table_of.__name__}-table.rst', source,
-                  header, rows)
+            write(docs / f'{table_of.__name__}-table.rst', source, header,
+                  rows)
 
 
 def plot(name, results, path):
@@ -77,10 +95,5 @@ def plot(name, results, path):
          name, results, path], check=True)
 
 
-def keep(out, name, header, rows):
-    """Write a table that the documentation has in a shorter form."""
-    LONG.mkdir(parents=True, exist_ok=True)
-    path = LONG / f'{name}.csv'
-    with path.open('w', encoding='utf-8', newline='') as file:
-        csv.writer(file, lineterminator='\n').writerows([header, *rows])
-    out.print(f'written: {path.relative_to(ROOT)}')
+def _say_written(path):
+    OUT.print(f'written: {path.relative_to(ROOT)}')

@@ -90,8 +90,10 @@ class WrittenTest(testtools.TestCase):
 
     def test_what_is_written_stays(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'tools.run_matrix.ROOT', self.folder))
+            'tools.run_matrix.tables.ROOT', self.folder))
         self.useFixture(fixtures.MonkeyPatch(
-            'tools.run_matrix.OUT', console.Console(file=io.StringIO())))
-        run_matrix.write()
+            'tools.run_matrix.tables.OUT',
+            console.Console(file=io.StringIO())))
+        run_matrix.tables.write_csv(
+            run_matrix.DOCS, run_matrix.WRITTEN, run_matrix.written())
         self.assertEqual(['26 3.9 2.93 2.94 7 1 0 2026-01-01'], self.row('26'))

@@ -2,14 +2,8 @@
 
 """Measure what the package costs.
 
-Usage: python tools/bench [PART ...] [--rounds N] [--servers N]
-                          [--clients N ...] [--show] [--write-docs]
-
-The parts are counts, blobs, cells, startup, times, scale, waiting, bulk and
-returning; without any of them, all. "running" does what "times" does on the
-cloud that OS_CLIENT_CONFIG_FILE and OS_CLOUD name. --show shows what they
-found the last time; the samples are in .state/bench. --write-docs writes the
-tables into the documentation, and a plot of "running".
+"running" does what "times" does on the cloud that OS_CLIENT_CONFIG_FILE and
+OS_CLOUD name. The samples are in .state/bench.
 """
 
 import argparse
@@ -23,14 +17,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 
-from rich import console  # noqa: E402
-
 import tables  # noqa: E402
 import tabling  # noqa: E402
 
 DOCS = ROOT / 'doc/source/admin/performance'
 STATE = ROOT / '.state/bench'
-OUT = console.Console(soft_wrap=True)
 
 
 def _of(module, function='measure', *arguments):
@@ -84,7 +75,9 @@ def run(part, options):
 def main():
     """Measure, show and perhaps write the documentation."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('parts', nargs='*', metavar='PART')
+    parser.add_argument('parts', nargs='*', metavar='PART',
+                        help=f'of {", ".join(PARTS)}, which are run without '
+                             f'any, and {", ".join(SPECIAL)}')
     parser.add_argument('--rounds', type=int, default=20)
     parser.add_argument('--servers', type=int, default=500,
                         help='of each kind and number of clients in bulk')
@@ -93,7 +86,9 @@ def main():
                              'other numbers are kept')
     parser.add_argument('--show', action='store_true',
                         help='show the last results again')
-    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--write-docs', action='store_true',
+                        help='write the tables into the documentation, and a '
+                             'plot of "running"')
     parser.add_argument('--into', type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := set(options.parts) - {*PARTS, *SPECIAL}:
@@ -104,7 +99,7 @@ def main():
         options.into.write_text(json.dumps(_measure(part, options)))
         return
     for part in options.parts or PARTS:
-        tables.tell(OUT, run(part, options)['found'], tabling.OF[part],
+        tables.tell(run(part, options)['found'], tabling.OF[part],
                     DOCS if options.write_docs else None, 'tools/bench')
         if options.write_docs and part == 'running':
             tables.plot(part, STATE / f'{part}.json', DOCS / f'{part}.svg')

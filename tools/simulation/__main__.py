@@ -2,11 +2,7 @@
 
 """Simulate the waiting service.
 
-Usage: python -m tools.simulation [PART ...] [--show] [--write-docs]
-
-The parts are policies, agings and packing; without any of them, all. --show
-shows what they found the last time; the results are in .state/simulation.
---write-docs writes the tables and the plot into the documentation.
+The results are in .state/simulation.
 """
 
 from __future__ import annotations
@@ -14,25 +10,26 @@ from __future__ import annotations
 import argparse
 import json
 
-from rich import console
-
 from tools import tables
 from tools.simulation import parts
 from tools.simulation import tabling
 
 DOCS = tables.ROOT / 'doc/source/admin/waiting-simulation'
 STATE = tables.ROOT / '.state/simulation'
-OUT = console.Console(soft_wrap=True)
 
 
 def main() -> None:
     """Simulate, show and perhaps write the documentation."""
     parser = argparse.ArgumentParser(
         prog='tools.simulation', description=__doc__.split('\n')[0])
-    parser.add_argument('parts', nargs='*', metavar='PART')
+    parser.add_argument('parts', nargs='*', metavar='PART',
+                        help=f'of {", ".join(parts.PARTS)}, which are all run '
+                             'without any')
     parser.add_argument('--show', action='store_true',
                         help='show the last results again')
-    parser.add_argument('--write-docs', action='store_true')
+    parser.add_argument('--write-docs', action='store_true',
+                        help='write the tables and the plot into the '
+                             'documentation')
     options = parser.parse_args()
     if unknown := set(options.parts) - {*parts.PARTS}:
         parser.error(f'no such part: {", ".join(unknown)}')
@@ -41,9 +38,9 @@ def main() -> None:
     for part in options.parts or parts.PARTS:
         path = STATE / f'{part}.json'
         if not options.show:
-            path.write_text(json.dumps(parts.PARTS[part](OUT.print)))
+            path.write_text(json.dumps(parts.PARTS[part](tables.OUT.print)))
         tables.tell(
-            OUT, json.loads(path.read_text()), tabling.OF[part],
+            json.loads(path.read_text()), tabling.OF[part],
             DOCS if options.write_docs else None, 'tools/simulation')
         if options.write_docs and part == 'policies':
             tables.plot('waits', path, DOCS / 'waits.svg')
