@@ -2,29 +2,21 @@
 
 """Run Tempest on the cloud of "make cloud" with the package and without.
 
-Usage: compare_tempest.py [--jobs N] [--again] [--write-docs] [PATTERN]
-
 PATTERN is a regular expression for names of tests, by default those of
 Tempest for the servers of Nova. The cloud is started if it is not running,
-and has its Nova restarted in the other mode in between. What has a result is
-not run again until a file of the package changes, so that a run which was
-interrupted goes on where it was. A test that failed with the package or
-without is run again alone in both ways. The exit code is not 0 if a test ends
-with the package as it does not without. --write-docs writes the sums into
-the documentation, and the table into .state/tables.
+and has its Nova restarted in the other mode in between. The exit code is not 0
+if a test ends with the package as it does not without. --write-docs writes the
+sums into the documentation, and the table into .state/tables.
 """
 
-import functools
 import importlib.metadata
 import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 import openstack
-from rich import progress
 
 import comparison
 import run_tempest
@@ -82,21 +74,11 @@ def listed(pattern):
     return re.findall(r'^\S+\[.*\]$', found.stdout, re.MULTILINE)
 
 
-def run(mode, tests, alone, results, bar, jobs):
-    """Run those of the tests that have no result yet."""
-    known = results.read(mode, alone)
-    wanted = [test for test in tests if test not in known]
-    if not wanted:
-        return
+def run(mode, tests, report, options):
+    """Run tests on the cloud in a mode."""
     switch(mode)
-    report = Log(f'{mode}{" again" if alone else ""}', wanted, bar,
-                 results.paths[mode], alone)
-    with tempfile.NamedTemporaryFile('w') as names:
-        print(*wanted, sep='\n', file=names, flush=True)
-        run_tests.follow('tempest', run_tempest.command(
-            '--subunit', '--load-list', names.name,
-            '--concurrency', str(1 if alone else jobs)), report,
-            run_tempest.FOLDER)
+    run_tests.follow('tempest', run_tempest.command(*options), report,
+                     run_tempest.FOLDER)
 
 
 def grouped(tests):
@@ -117,13 +99,9 @@ def main():
         run_tempest.FOLDER / 'results',
         importlib.metadata.version('tempest'), options.again)
     switch(comparison.ENABLED)
-    tests = listed(options.pattern)
-    with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
-        comparison.run_all(functools.partial(
-            run, results=results, bar=bar, jobs=options.jobs),
-            tests, results)
-    table_rows = comparison.rows(grouped(tests), results, results.different)
-    comparison.show(HEADER, table_rows, tests, results, results.different)
+    table_rows = comparison.compare(
+        run, grouped(listed(options.pattern)), results, results.different,
+        HEADER, options, Log)
     if options.write_docs:
         tables.keep('tempest', HEADER, table_rows)
         tables.write(DOCS, 'tools/compare_tempest.py',

@@ -3,13 +3,17 @@
 """How tests of others end with the package and without, kept and compared.
 
 What has a result is not run again until a file of the package changes, so
-that a run which was interrupted goes on where it was.
+that a run which was interrupted goes on where it was. A test that failed with
+the package or without is run again alone in both ways.
 """
 
 import argparse
 import collections
 import json
 import os
+import tempfile
+
+from rich import progress
 
 import results as logs
 import run_tests
@@ -44,12 +48,14 @@ def parser(description, pattern=''):
     :param pattern: of the tests that are run if none is given.
     """
     made = argparse.ArgumentParser(description=description.split('\n')[0])
-    made.add_argument('--write-docs', action='store_true')
+    made.add_argument('--write-docs', action='store_true',
+                      help='write what was counted into the documentation')
     made.add_argument('--again', action='store_true',
                       help='forget the results there are')
     made.add_argument('--jobs', type=int, default=os.cpu_count())
     made.add_argument('pattern', nargs='?', default=pattern,
                       metavar='PATTERN')
+    made.set_defaults(quick=False)
     return made
 
 
@@ -76,12 +82,16 @@ class Results:
         return {line['test']: line for line in logs.lines(self.paths[mode])
                 if alone in (None, line['alone'])}
 
+    def ends(self, mode, alone=None):
+        """Return {test: its last outcome}."""
+        return {test: line['outcome']
+                for test, line in self.read(mode, alone).items()}
+
     def failed(self, tests):
         """Return those that failed in either mode when run with others."""
-        found = [self.read(mode, False) for mode in MODES]
-        return [test for test in tests if any(
-            lines.get(test, {}).get('outcome') == 'failed'
-            for lines in found)]
+        found = [self.ends(mode, False) for mode in MODES]
+        return [test for test in tests
+                if any(ends.get(test) == 'failed' for ends in found)]
 
     def only_without(self, tests):
         """Return those that pass without the package and not with it."""
@@ -94,9 +104,38 @@ class Results:
                 if without != with_us]
 
     def _ends(self, tests):
-        found = [self.read(mode) for mode in MODES]
-        return [(test, [lines.get(test, {}).get('outcome')
-                        for lines in found]) for test in tests]
+        found = [self.ends(mode) for mode in MODES]
+        return [(test, [ends.get(test) for ends in found]) for test in tests]
+
+
+def compare(start, groups, results, judge, table_header, options, log=Log):
+    """Run tests in both modes, print the table and return its rows.
+
+    :param start: runs tests: it takes the mode, their names, what hears how
+        they end, and options of "stestr run".
+    :param groups: the tests, by the name of their row.
+    :param judge: returns those of some tests that the last column counts.
+    :param log: what hears how they end.
+    """
+    tests = [test for group in groups.values() for test in group]
+    with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
+        def run(mode, tests, alone):
+            """Run those of the tests that have no result yet."""
+            known = results.read(mode, alone)
+            wanted = [test for test in tests if test not in known]
+            if not wanted:
+                return
+            with tempfile.NamedTemporaryFile('w') as names:
+                print(*wanted, sep='\n', file=names, flush=True)
+                start(mode, wanted, log(
+                    f'{mode}{" again" if alone else ""}', wanted, bar,
+                    results.paths[mode], alone), [
+                        '--subunit', '--load-list', names.name,
+                        '--concurrency', str(1 if alone else options.jobs)])
+        run_all(run, tests, results, quick=options.quick)
+    table_rows = rows(groups, results, judge)
+    show(table_header, table_rows, tests, results, judge)
+    return table_rows
 
 
 def run_all(run, tests, results, *, quick=False):
@@ -107,9 +146,8 @@ def run_all(run, tests, results, *, quick=False):
     """
     run(ENABLED, tests, False)
     if quick:
-        with_us = results.read(ENABLED)
-        tests = [test for test in tests if with_us.get(test, {}).get(
-            'outcome') != 'passed']
+        with_us = results.ends(ENABLED)
+        tests = [test for test in tests if with_us.get(test) != 'passed']
     run(STOCK, tests, False)
     failed = results.failed(tests)
     for mode in MODES:
@@ -126,17 +164,14 @@ def rows(groups, results, judge):
 
     :param judge: returns those of some tests that the last column counts.
     """
-    found = [results.read(mode) for mode in MODES]
+    found = [results.ends(mode) for mode in MODES]
     result = []
     for group, tests in groups.items():
-        counts = [collections.Counter(
-            outcomes[test]['outcome'] for test in tests if test in outcomes)
-            for outcomes in found]
+        counts = [collections.Counter(map(ends.get, tests)) for ends in found]
         result.append((
             group, len(tests), *(count[end] for count in counts
                                  for end in ENDS), len(judge(tests))))
-    sums = [sum(column) for column in list(zip(*result))[1:]]
-    return [*result, ('all', *sums)]
+    return tables.summed(result, 'all')
 
 
 def short(table_rows):
@@ -150,7 +185,7 @@ def show(table_header, table_rows, tests, results, judge):
     """Print the table, and which tests failed, and when."""
     tables.show(table_header, table_rows)
     for test in results.failed(tests):
-        ends = [results.read(mode, alone).get(test, {}).get('outcome', '-')
+        ends = [results.ends(mode, alone).get(test, '-')
                 for mode in MODES for alone in (False, True)]
         OUT.print('{}: {}, alone {}; with the package {}, alone {}'.format(
             test, *ends), markup=False)

@@ -2,18 +2,10 @@
 
 """Run Nova's own functional tests with the package and without; compare.
 
-Usage: run_nova_tests.py [--quick] [--jobs N] [--again] [--write-docs]
-                         [PATTERN]
-
-PATTERN selects tests by a regular expression that "GROUP: NAME" matches. What
-has a result is not run again until a file of the package changes, so that a
-run which was interrupted goes on where it was. A test that failed with the
-package or without is run again alone in both ways. The exit code is not 0 if a
-test passes without the package and not with it. --write-docs writes the table
-into the documentation.
+PATTERN selects tests by a regular expression that "GROUP: NAME" matches. The
+exit code is not 0 if a test passes without the package and not with it.
 """
 
-import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -24,14 +16,11 @@ import sys
 import tarfile
 import tempfile
 
-from rich import progress
-
 import comparison
 import run_tests
 import tables
 
 ROOT = run_tests.ROOT
-OUT = run_tests.OUT
 SUITE = 'upstream'
 DOCS = ROOT / 'doc/source/contributor/nova-tests-table.rst'
 STATE = ROOT / '.state' / SUITE
@@ -94,23 +83,14 @@ def source_tree():
     return folder
 
 
-def run(mode, tests, alone, results, bar, jobs):
-    """Run those of the tests that have no result yet."""
-    known = results.read(mode, alone)
-    wanted = [test for test in tests if test not in known]
-    if not wanted:
-        return
+def run(mode, tests, report, options):
+    """Run tests of Nova in a mode."""
     os.environ['CELL0_REBUILD_NOVA_TESTS'] = mode
     os.environ['CELL0_REBUILD_NOVA_MODULES'] = ' '.join(sorted({
-        test.partition('(')[0].rsplit('.', 2)[0] for test in wanted
+        test.partition('(')[0].rsplit('.', 2)[0] for test in tests
         if test.startswith(PREFIX)}))
-    report = comparison.Log(f'{mode}{" again" if alone else ""}', wanted,
-                            bar, results.paths[mode], alone)
-    with tempfile.NamedTemporaryFile('w') as names:
-        print(*wanted, sep='\n', file=names, flush=True)
-        run_tests.follow(SUITE, run_tests.stestr(
-            'run', SUITE, '', '--subunit', '--load-list', names.name,
-            '--concurrency', str(1 if alone else jobs)), report)
+    run_tests.follow(SUITE, run_tests.stestr('run', SUITE, '', *options),
+                     report)
 
 
 def main():
@@ -130,14 +110,8 @@ def main():
         if re.search(options.pattern, f'{group}: {test}'):
             groups[group].append(test)
     groups = {group: tests for group, tests in groups.items() if tests}
-    tests = [test for group in groups.values() for test in group]
-    with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
-        comparison.run_all(functools.partial(
-            run, results=results, bar=bar, jobs=options.jobs),
-            tests, results, quick=options.quick)
-    table_rows = comparison.rows(groups, results, results.only_without)
-    comparison.show(
-        HEADER, table_rows, tests, results, results.only_without)
+    table_rows = comparison.compare(
+        run, groups, results, results.only_without, HEADER, options)
     if options.write_docs:
         tables.write(
             DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)
