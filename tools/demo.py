@@ -36,10 +36,7 @@ class Telling:
         self.log = ''
 
     def run(self):
-        """Start Nova, tell the story, stop Nova.
-
-        :returns: what broke it off, or None.
-        """
+        """Start Nova, tell the story, stop Nova; raise what breaks it off."""
         # The requests go to an address that only exists in this process.
         os.environ['no_proxy'] = '*'
         # Nova's services are multi-threaded by default, the fixtures of its
@@ -47,21 +44,16 @@ class Telling:
         os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = '1'
         with self._busy:
             self._busy.enter_context(self._screen.busy('Starting Nova …'))
+            from demonstration import deployment
+            nova = deployment.Deployment(self._tell)
             try:
-                return self._run()
-            except (Exception, KeyboardInterrupt) as error:
-                return error
+                nova.run_story()
+            finally:
+                self.log = nova.log
 
     def seconds(self):
         """Return how long it has taken, as text."""
         return f'{time.monotonic() - self._began:.1f} s'
-
-    def _run(self):
-        from demonstration import deployment
-        nova = deployment.Deployment(self._tell)
-        failure = nova.run_story()
-        self.log = nova.log
-        return failure
 
     def _tell(self, nova):
         from demonstration import waiting_story
@@ -104,24 +96,26 @@ def tell(screen, keep):
     telling = Telling(screen, keep)
     # Nova and its libraries warn and log on both, in their own time.
     noise = io.StringIO()
-    with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
-        failure = telling.run()
-    if failure is None:
-        screen.verdict(
-            f'All of it holds: {screen.claims} claims checked in '
-            f'{telling.seconds()}.')
-        return 0
-    if isinstance(failure, KeyboardInterrupt):
+    try:
+        with contextlib.redirect_stdout(noise), \
+                contextlib.redirect_stderr(noise):
+            telling.run()
+    except KeyboardInterrupt:
         screen.verdict('Interrupted.', holds=False)
         return 130
-    reason = str(failure)
-    if not isinstance(failure, screens.ClaimFailed):
-        reason = f'{type(failure).__name__}: {reason}'
-    lines = (telling.log or noise.getvalue()).splitlines()
-    screen.log('The end of the log of Nova, without requests:', [
-        line for line in lines if '.requestlog]' not in line][-_TAIL:])
-    screen.verdict(reason, holds=False)
-    return 1
+    except Exception as error:
+        reason = str(error)
+        if not isinstance(error, screens.ClaimFailed):
+            reason = f'{type(error).__name__}: {reason}'
+        lines = (telling.log or noise.getvalue()).splitlines()
+        screen.log('The end of the log of Nova, without requests:', [
+            line for line in lines if '.requestlog]' not in line][-_TAIL:])
+        screen.verdict(reason, holds=False)
+        return 1
+    screen.verdict(
+        f'All of it holds: {screen.claims} claims checked in '
+        f'{telling.seconds()}.')
+    return 0
 
 
 def main(arguments):

@@ -113,8 +113,7 @@ def main():
     table_rows = comparison.compare(
         run, groups, results, results.only_without, HEADER, options)
     if options.write_docs:
-        tables.write(
-            DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)
+        tables.write(DOCS, 'tools/run_nova_tests.py', HEADER, table_rows)
     worse = table_rows[-1][-1]
     print(f'{worse} tests pass only without the package', flush=True)
     return 1 if worse else 0

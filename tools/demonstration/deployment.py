@@ -8,8 +8,6 @@ import nova.tests.functional  # noqa: F401
 import os
 import sys
 
-import fixtures
-from nova.api.openstack import api_version_request
 from nova import context as nova_context
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
@@ -46,52 +44,44 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
         """
         super().__init__('_tell')
         self._story = story
-        self._failure = None
+        # Nova's test case forgets what has no underscore when it ends.
         self._log = ''
+        # What broke it off comes first, then what that leads to.
+        self._failures = []
+        self.addOnException(lambda info: self._failures.append(info[1]))
 
     def setUp(self):
         """Start the services."""
-        try:
-            self._start()
-        except fixtures.MultipleExceptions as errors:
-            # A fixture raises what broke it and then what it knows of it.
-            self._failure = errors.args[0][1]
-            raise
-        except Exception as error:
-            self._failure = error
-            raise
+        # The wheel of Nova installs the file here, and the fixtures look for
+        # it in a source tree.
+        self.flags(api_paste_config=os.path.join(
+            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        # A story that breaks off in a build would keep the conductor waiting
+        # for a scheduler that was stopped before it.
+        self.flags(long_rpc_timeout=10)
+        # A server that waits is shown as BUILD.
+        self.useFixture(fixture.Cell0RebuildFixture(
+            vm_states=['error', 'building']))
+        super().setUp()
+        # Clients with the rights of an ordinary user and an administrator.
+        self.user, self.operator = (
+            self.api_fixture.api, self.api_fixture.admin_api)
 
     def run_story(self):
-        """Start, tell the story, stop.
-
-        :returns: what broke it off, or None.
-        """
-        result = testtools.TestResult()
-        self.run(result)
-        if self._failure is None and result.errors:
-            _, traceback = result.errors[0]
-            return RuntimeError(traceback.strip().splitlines()[-1])
-        return self._failure
-
-    @property
-    def log(self):
-        """What the services logged until the story ended."""
-        return self._log
-
-    @property
-    def user(self):
-        """A client with the rights of an ordinary user."""
-        return self.api_fixture.api
-
-    @property
-    def operator(self):
-        """A client with the rights of an administrator."""
-        return self.api_fixture.admin_api
+        """Start, tell the story, stop; raise what breaks it off."""
+        self.run(testtools.TestResult())
+        if self._failures:
+            raise self._failures[0]
 
     @property
     def application(self):
         """nova-api as a WSGI application."""
         return self.api_fixture.app()
+
+    @property
+    def log(self):
+        """What the services logged until the story ended."""
+        return self._log
 
     def start_compute(self, host):
         """Start a compute service on a host."""
@@ -127,31 +117,11 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
             nova_context.get_admin_context(), server_id)
         return mapping.cell_mapping.name
 
-    def _start(self):
-        # The wheel of Nova installs the file here, and the fixtures look for
-        # it in a source tree.
-        self.flags(api_paste_config=os.path.join(
-            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
-        # A story that breaks off in a build would keep the conductor waiting
-        # for a scheduler that was stopped before it.
-        self.flags(long_rpc_timeout=10)
-        # A server that waits is shown as BUILD.
-        self.useFixture(fixture.Cell0RebuildFixture(
-            vm_states=['error', 'building']))
-        super().setUp()
-
     def _tell(self):
         try:
             self._story(self)
-        except (Exception, KeyboardInterrupt) as error:
-            # The test case would stop without its clean-up.
-            self._failure = error
-        self._log = self.stdlog.logger.output
-
-
-def highest_stock_microversion():
-    """Return the highest microversion of Nova itself."""
-    return api_version_request.max_api_version().get_string()
+        finally:
+            self._log = self.stdlog.logger.output
 
 
 @main_db_api.pick_context_manager_reader

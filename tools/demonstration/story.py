@@ -27,18 +27,12 @@ _MAPPED = 'API: mapped to'
 _CLAIMS = 'Placement: claim on'
 
 
-class Story:
+class Story(dialogues.Dialogue):
     """Tells the story on a deployment, and checks what it tells."""
 
     def __init__(self, screen, nova):
-        self._screen = screen
-        self._nova = nova
-        self._stock = deployment.highest_stock_microversion()
-        self._dialogue = dialogues.Dialogue(screen, nova, self._stock)
-        self._ask = self._dialogue.ask
-        self._claim = screen.claim
+        super().__init__(screen, nova)
         self.added = None
-        self._id = None
         self._buried = None
         self._places = []
 
@@ -48,7 +42,7 @@ class Story:
         :raises ClaimFailed: if something is not as it is told.
         """
         self._note_places()
-        self._create()
+        self._be_buried()
         self._be_refused()
         self._find_microversion()
         self._start_host()
@@ -57,14 +51,12 @@ class Story:
         self._show_history()
         self._show_databases()
 
-    def _create(self):
+    def _be_buried(self):
         self._screen.step(
             'No host', 'No compute service runs yet. A user creates a server '
             'with a port, an address and tags of their own.')
-        server = self._ask('POST', '/servers', {'server': SERVER}, 202)
-        self._id = server['server']['id']
-        self._screen.answered(202, id=self._id)
-        self._buried = self._dialogue.poll(self._path())
+        self._id = self._create(**SERVER)
+        self._buried = self._poll(self._path())
         fault = self._buried.get('fault', {}).get('message', 'none')
         self._screen.answered(
             200, status=self._buried['status'], fault=fault)
@@ -88,7 +80,7 @@ class Story:
         self._screen.answered(
             409, message=answer['conflictingRequest']['message'])
         self._claim('Nova refuses, and the server stays as it is',
-                    'ERROR', self._status())
+                    'ERROR', self._server()['status'])
 
     def _find_microversion(self):
         self._screen.step(
@@ -115,7 +107,8 @@ class Story:
                 200, host=service['host'], state=service['state'])
         self._claim('the compute service is up', [(HOST, 'up')],
                     [(found['host'], found['state']) for found in services])
-        self._claim('the server does not notice', 'ERROR', self._status())
+        self._claim('the server does not notice', 'ERROR',
+                    self._server()['status'])
 
     def _rebuild(self):
         self._screen.step(
@@ -134,7 +127,7 @@ class Story:
         self._screen.step(
             'The same server, built', 'The conductor schedules it again, and '
             'the host builds it for the first time.')
-        server = self._dialogue.poll(self._path())
+        server = self._poll(self._path())
         self._screen.answered(200, status=server['status'])
         self._claim('its status is ACTIVE', 'ACTIVE', server['status'])
         interfaces = self._ask(
@@ -165,13 +158,9 @@ class Story:
     def _show_history(self):
         self._screen.step(
             'Its history', 'The failed create is not forgotten.')
-        actions = self._ask(
-            'GET', self._path('/os-instance-actions'))['instanceActions']
-        self._screen.answered(200, actions=', '.join(
-            action['action'] for action in actions))
         told = [(action['action'], event['event'],
                  event['start_time'][11:19], event['result'])
-                for action in reversed(actions)
+                for action in self._actions()
                 for event in reversed(self._events(action))]
         self._screen.table(('action', 'event', 'began', 'result'), told)
         self._claim('it is a create that ended in Error, then a rebuild that '
@@ -184,7 +173,7 @@ class Story:
         path = self._path(f'/os-instance-actions/{action["request_id"]}')
 
         def ended():
-            events = self._dialogue.look(path)['instanceAction']['events']
+            events = self._look(path)['instanceAction']['events']
             return events if all(found['result'] for found in events) else None
 
         return dialogues.wait_for(
@@ -221,12 +210,6 @@ class Story:
             _CLAIMS: ', '.join(
                 self._nova.allocations(self._id)) if there else '',
         })
-
-    def _path(self, rest=''):
-        return f'/servers/{self._id}{rest}'
-
-    def _status(self):
-        return self._dialogue.look(self._path())['server']['status']
 
 
 def _readable(value):

@@ -18,7 +18,8 @@ from demonstration import deployment
 from demonstration import dialogue as dialogues
 
 # The host has memory for one such server, not for two.
-FLAVOR = '3'
+SERVER = {'flavorRef': '3', 'networks': 'none',
+          'imageRef': deployment.IMAGE_ID}
 
 
 class OwnersRequests:
@@ -43,18 +44,14 @@ class OwnersRequests:
             else rebuilds.Outcome.BLOCKED, answer.text)
 
 
-class Story:
+class Story(dialogues.Dialogue):
     """Tells the story on a deployment that has one host."""
 
     def __init__(self, screen, nova, version):
         """:param version: the microversion that rebuilds buried servers."""
-        self._screen, self._nova = screen, nova
-        self._dialogue = dialogues.Dialogue(
-            screen, nova, deployment.highest_stock_microversion())
-        self._ask = self._dialogue.ask
-        self._claim = screen.claim
+        super().__init__(screen, nova)
         self._requests = OwnersRequests(nova, version)
-        self._blocking = self._id = None
+        self._blocking = None
 
     def tell(self):
         """Tell all of it.
@@ -84,8 +81,8 @@ class Story:
         self._screen.step(
             'The host is full', 'Another server takes the memory that is '
             'left.')
-        self._blocking = self._create('batch')
-        server = self._dialogue.poll(f'/servers/{self._blocking}')
+        self._blocking = self._create(name='batch', **SERVER)
+        server = self._poll(f'/servers/{self._blocking}')
         self._screen.answered(200, status=server['status'])
         self._claim('it runs', 'ACTIVE', server['status'])
 
@@ -94,9 +91,9 @@ class Story:
             'A server that waits', 'The service cell0-rebuild-wait runs now. '
             'A user says at create that the server may wait for two hours.')
         self._id = self._create(
-            'report', metadata={'cell0_rebuild_wait': '2h'})
+            name='report', **SERVER, metadata={'cell0_rebuild_wait': '2h'})
         told = dialogues.wait_for(self._told, 'the server does not wait')
-        status = self._status()
+        status = self._server()['status']
         self._screen.answered(200, status=status, wait=told)
         self._claim('its status is BUILD, not ERROR', 'BUILD', status)
         wanted = 'No host has 4096 MEMORY_MB free'
@@ -118,30 +115,15 @@ class Story:
                     self._requests.asked)
 
     def _show_history(self):
-        actions = self._ask(
-            'GET', f'/servers/{self._id}/os-instance-actions')
-        names = [action['action'] for action in reversed(
-            actions['instanceActions'])]
-        self._screen.answered(200, actions=', '.join(names))
         self._claim('its history tells of it', ['create', 'wait', 'rebuild'],
-                    names)
-
-    def _create(self, name, **more):
-        server = self._ask('POST', '/servers', {'server': {
-            'name': name, 'flavorRef': FLAVOR, 'networks': 'none',
-            'imageRef': deployment.IMAGE_ID, **more}}, 202)['server']
-        self._screen.answered(202, id=server['id'])
-        return server['id']
+                    [action['action'] for action in self._actions()])
 
     def _told(self):
-        actions = self._dialogue.look(
-            f'/servers/{self._id}/os-instance-actions')['instanceActions']
+        actions = self._look(
+            self._path('/os-instance-actions'))['instanceActions']
         return next((action['message'] for action in actions
                      if action['action'] == 'wait'), None)
 
     def _settled(self):
-        server = self._dialogue.look(f'/servers/{self._id}')['server']
+        server = self._server()
         return None if server['status'] == 'BUILD' else server
-
-    def _status(self):
-        return self._dialogue.look(f'/servers/{self._id}')['server']['status']
