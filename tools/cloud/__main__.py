@@ -29,12 +29,14 @@ def main(arguments):
     """Read the command line and return the exit code."""
     options = _parser().parse_args(arguments)
     plan = plans.Plan.load(plans.FOLDER)
-    if plan is None and options.do is not _up:
+    if options.do is _up:
+        plan = _planned(plan, options)
+    elif plan is None:
         displays.OUT.print(f'There is no cloud in {plans.FOLDER}.')
         return 0 if options.do is _down else 1
     try:
         with displays.Display() as display:
-            options.do(options, plan, display)
+            options.do(clouds.Cloud(plan, display), options)
             return 0
     except (processes.ProcessError, schema.CommandFailed,
             clouds.NoSuchService, exceptions.SDKException) as error:
@@ -65,20 +67,27 @@ def _parser():
     down.add_argument('--wipe', action='store_true',
                       help='and delete all that is in it')
     command('status', _status, 'tell what is running')
-    add = command('add', _add, 'add nova-computes')
+    add = command(
+        'add', lambda cloud, options: cloud.add_computes(
+            options.name, options.cell), 'add nova-computes')
     add.add_argument('name', nargs='+')
     add.add_argument('--cell', choices=plans.CELLS, default=plans.CELLS[0])
-    remove = command('remove', _remove, 'remove a nova-compute')
-    remove.add_argument('name')
-    for name, function in (('stop', _stop), ('start', _start),
-                           ('restart', _restart)):
-        command(name, function, f'{name} one service').add_argument('name')
+    for name, act, text in (
+            ('remove', clouds.Cloud.remove_compute, 'remove a nova-compute'),
+            ('stop', clouds.Cloud.stop, 'stop one service'),
+            ('start', clouds.Cloud.start, 'start one service'),
+            ('restart', clouds.Cloud.restart, 'restart one service')):
+        command(name, lambda cloud, options, act=act: act(
+            cloud, options.name), text).add_argument('name')
     return parser
 
 
-def _up(options, plan, display):
-    new = plan is None
-    if new:
+def _planned(plan, options):
+    """Return the plan of a cloud that is to be up.
+
+    :param plan: that it has; None if it is new.
+    """
+    if plan is None:
         plan = plans.Plan.make(plans.FOLDER)
         for name in _EXTERNAL:
             setattr(plan, name, os.environ.get(
@@ -91,9 +100,13 @@ def _up(options, plan, display):
     plan.api_microversion = options.api_microversion
     plan.show = options.show
     plan.save()
-    _check_packages(plan)
-    clouds.Cloud(plan, display).up()
-    _say_how_to_use(plan, contents.write_access(plan))
+    return plan
+
+
+def _up(cloud, options):
+    _check_packages(cloud.plan)
+    cloud.up()
+    _say_how_to_use(cloud.plan, contents.write_access(cloud.plan))
 
 
 def _check_packages(plan):
@@ -121,15 +134,15 @@ The cloud is up, Nova {mode}. To use it:
 Logs are in {plan.folder / 'log'}.""", markup=False)
 
 
-def _down(options, plan, display):
-    clouds.Cloud(plan, display).down()
+def _down(cloud, options):
+    cloud.down()
     if options.wipe:
-        shutil.rmtree(plan.folder)
+        shutil.rmtree(cloud.plan.folder)
 
 
-def _status(options, plan, display):
+def _status(cloud, options):
     total = 0
-    for daemon in daemons.Daemon.all(plans.FOLDER)[::-1]:
+    for daemon in daemons.Daemon.all(cloud.plan.folder)[::-1]:
         resident = sum(_resident(pid) for pid in daemon.members())
         total += resident
         displays.OUT.print(
@@ -143,27 +156,6 @@ def _resident(pid):
         return psutil.Process(pid).memory_info().rss
     except psutil.NoSuchProcess:
         return 0
-
-
-def _add(options, plan, display):
-    clouds.Cloud(plan, display).add_computes(options.name, options.cell)
-
-
-def _remove(options, plan, display):
-    clouds.Cloud(plan, display).remove_compute(options.name)
-
-
-def _stop(options, plan, display):
-    clouds.Cloud(plan, display).service(options.name).daemon.stop()
-
-
-def _start(options, plan, display):
-    clouds.Cloud(plan, display).start(options.name)
-
-
-def _restart(options, plan, display):
-    _stop(options, plan, display)
-    _start(options, plan, display)
 
 
 if __name__ == '__main__':

@@ -94,6 +94,15 @@ class Cloud:
         """Have a service running that was stopped."""
         self._start([self.service(name)])
 
+    def stop(self, name):
+        """Stop a service."""
+        self._stop(self.service(name).daemon)
+
+    def restart(self, name):
+        """Stop a service and start it again."""
+        self.stop(name)
+        self.start(name)
+
     def down(self):
         """Stop what was started and nothing else."""
         last = ('mariadb', 'rabbitmq', 'epmd', 'memcached')
@@ -152,8 +161,7 @@ class Cloud:
 
         outdated = [service for service in wanted if not service.current]
         with concurrent.futures.ThreadPoolExecutor(20) as pool:
-            for done in [pool.submit(start, service) for service in outdated]:
-                done.result()
+            list(pool.map(start, outdated))
 
     def _discover(self):
         if set(self.plan.mapped) == self.plan.computes.keys():

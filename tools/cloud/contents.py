@@ -7,6 +7,7 @@ import os
 
 import openstack
 from openstack import exceptions
+import yaml
 
 from tests.integration import processes
 from tools.cloud import plan as plans
@@ -29,65 +30,56 @@ def connect(plan, project='admin'):
 
     :param project: that it works in.
     """
-    return openstack.connect(
-        load_yaml_config=False, load_envvars=False,
-        region_name='RegionOne', auth={
-            'auth_url': plan.url('keystone'), 'username': 'admin',
-            'password': plans.PASSWORD, 'project_name': project,
-            'user_domain_id': 'default', 'project_domain_id': 'default'})
+    return openstack.connect(load_yaml_config=False, load_envvars=False,
+                             **_account(plan, 'admin', project))
 
 
 def register(plan):
     """Make the users and the catalogue."""
     identity = connect(plan).identity
     roles = {role.name: role for role in identity.roles()}
-    service = _project(identity, 'service')
+    service, demo = (_have(identity, 'project', name, domain_id='default')
+                     for name in ('service', 'demo'))
     for name, (kind, path) in _ENDPOINTS.items():
-        _user(identity, name, service, roles['admin'], roles['service'])
+        user = _user(identity, name)
+        for role in ('admin', 'service'):
+            identity.assign_project_role_to_user(service, user, roles[role])
         _endpoint(identity, name, kind, plan.url(name) + path)
-    demo = _project(identity, 'demo')
-    _user(identity, 'demo', demo, roles['member'])
-    admin = identity.find_user('admin')
-    identity.assign_project_role_to_user(demo, admin, roles['admin'])
+    for name, role in (('demo', 'member'), ('admin', 'admin')):
+        identity.assign_project_role_to_user(
+            demo, _user(identity, name), roles[role])
 
 
 def admit_waiting(plan):
     """Make the user of the waiting service, a member of all projects."""
     identity = connect(plan).identity
-    user = identity.find_user(plans.WAITING) or identity.create_user(
-        name=plans.WAITING, password=plans.PASSWORD, domain_id='default')
     identity.assign_domain_role_to_user(
-        'default', user, identity.find_role('member'), inherited=True)
+        'default', _user(identity, plans.WAITING),
+        identity.find_role('member'), inherited=True)
 
 
 def provide(plan):
     """Make images, flavors, a volume type and a network."""
     cloud = connect(plan)
     for name, (vcpus, ram, disk) in FLAVORS.items():
-        if not cloud.compute.find_flavor(name):
-            cloud.compute.create_flavor(
-                name=name, vcpus=vcpus, ram=ram, disk=disk)
+        _have(cloud.compute, 'flavor', name, vcpus=vcpus, ram=ram, disk=disk)
     for name in (IMAGE, OTHER_IMAGE):
         if not cloud.image.find_image(name):
             _image(cloud.image, name)
-    if not cloud.block_storage.find_type('files'):
-        cloud.block_storage.create_type(
-            name='files', extra_specs={'volume_backend_name': 'files'})
-    network = cloud.network
-    if not network.find_network(NETWORK):
-        made = network.create_network(name=NETWORK, is_shared=True)
-        network.create_subnet(
-            name=NETWORK, network_id=made.id, ip_version=4,
-            cidr='10.0.0.0/22', is_dhcp_enabled=False)
+    _have(cloud.block_storage, 'type', 'files',
+          extra_specs={'volume_backend_name': 'files'})
+    network = _have(cloud.network, 'network', NETWORK, is_shared=True)
+    _have(cloud.network, 'subnet', NETWORK, network_id=network.id,
+          ip_version=4, cidr='10.0.0.0/22', is_dhcp_enabled=False)
 
 
 def write_access(plan):
     """Write what clients need; return the file to be sourced."""
-    accounts = {
-        name: _account(plan, name, name) for name in ('demo', 'admin')}
-    accounts['admin-demo'] = _account(plan, 'admin', 'demo')
+    accounts = {'demo': _account(plan, 'demo', 'demo'),
+                'admin': _account(plan, 'admin', 'admin'),
+                'admin-demo': _account(plan, 'admin', 'demo')}
     path = plan.folder / 'clouds.yaml'
-    path.write_text('clouds:\n' + ''.join(accounts.values()))
+    path.write_text(yaml.safe_dump({'clouds': accounts}))
     openrc = plan.folder / 'openrc'
     openrc.write_text(f"""\
 # Source this to use the cloud; an argument names another account of
@@ -100,35 +92,25 @@ export PATH={processes.BIN}:$PATH
 
 
 def _account(plan, user, project):
-    name = user if user == project else f'{user}-{project}'
-    return f"""\
-  {name}:
-    region_name: RegionOne
-    auth:
-      auth_url: {plan.url('keystone')}/v3
-      username: {user}
-      password: {plans.PASSWORD}
-      project_name: {project}
-      user_domain_name: Default
-      project_domain_name: Default
-"""
+    return {'region_name': 'RegionOne', 'auth': {
+        'auth_url': f'{plan.url("keystone")}/v3', 'username': user,
+        'password': plans.PASSWORD, 'project_name': project,
+        'user_domain_name': 'Default', 'project_domain_name': 'Default'}}
 
 
-def _project(identity, name):
-    return (identity.find_project(name)
-            or identity.create_project(name=name, domain_id='default'))
+def _have(api, kind, name, **options):
+    """Return what has a name; make it if there is none."""
+    return (getattr(api, f'find_{kind}')(name)
+            or getattr(api, f'create_{kind}')(name=name, **options))
 
 
-def _user(identity, name, project, *roles):
-    user = identity.find_user(name) or identity.create_user(
-        name=name, password=plans.PASSWORD, domain_id='default')
-    for role in roles:
-        identity.assign_project_role_to_user(project, user, role)
+def _user(identity, name):
+    return _have(identity, 'user', name, password=plans.PASSWORD,
+                 domain_id='default')
 
 
 def _endpoint(identity, name, kind, url):
-    service = (identity.find_service(name)
-               or identity.create_service(name=name, type=kind))
+    service = _have(identity, 'service', name, type=kind)
     if not list(identity.endpoints(service_id=service.id)):
         identity.create_endpoint(
             service_id=service.id, interface='public', url=url,

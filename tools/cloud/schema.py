@@ -3,6 +3,7 @@
 """The databases of the cloud and what must be in them at first."""
 
 import concurrent.futures
+import functools
 import subprocess
 import urllib.parse
 
@@ -37,8 +38,7 @@ def fill(plan, display):
             job(plan, *arguments)
 
     def all_of(jobs):
-        for done in [pool.submit(work, *job) for job in jobs]:
-            done.result()
+        list(pool.map(lambda job: work(*job), jobs))
 
     settings.write(_manage_file(plan), nova.manage(plan))
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
@@ -90,13 +90,7 @@ def run(plan, log, *command):
 
 
 def _keystone(plan):
-    service = services.identity(plan)
-    service.write()
-
-    def manage(*arguments):
-        run(plan, 'keystone-manage', 'keystone-manage', '--config-file',
-            service.file, *arguments)
-
+    manage = functools.partial(_sync, plan, 'keystone', 'keystone-manage')
     manage('db_sync')
     manage('fernet_setup', '--keystone-user', 'root', '--keystone-group',
            'root')
@@ -114,8 +108,9 @@ def _nova_cells(plan):
 
 
 def _sync(plan, name, command, *arguments):
-    [service] = [found for found in services.openstack(plan)
-                 if found.name == name]
+    [service] = [found for found in (
+        services.identity(plan), *services.openstack(plan))
+        if found.name == name]
     service.write()
     run(plan, command, command, '--config-file', service.file, *arguments)
 
