@@ -53,11 +53,11 @@ class Cloud:
         self.fixture.open_host()
         return found
 
-    def create(self, api=None):
+    def create(self, api=None, **more):
         """Ask for a server and return its ID."""
         return (api or self.api).post('/servers', {'server': {
             'name': 'server', 'flavorRef': 'small', 'networks': 'none',
-            'imageRef': standins.IMAGE}})['server']['id']
+            'imageRef': standins.IMAGE, **more}})['server']['id']
 
     def rebuild(self, server, api=None):
         """Ask for the rebuild of a buried server."""
@@ -97,38 +97,44 @@ class Cloud:
 
     def wait_until_ended(self, *servers):
         """Wait until servers are ACTIVE or in ERROR; return the latter."""
-        names = ','.join(['%s'] * len(servers))
-        ended = ' UNION ALL '.join(
-            f'SELECT uuid, vm_state FROM {cell}.instances WHERE deleted = 0 '
-            f'AND hidden = 0 AND task_state IS NULL '
-            f"AND vm_state IN ('active', 'error') AND uuid IN ({names})"
-            for cell in ('cell0', 'cell1'))
         rows = []
 
         def have_ended():
-            rows[:] = self.query(ended, *servers, *servers)
+            rows[:] = self.query(' UNION ALL '.join(
+                f'SELECT uuid, vm_state FROM {cell}.instances WHERE '
+                f'deleted = 0 AND hidden = 0 AND task_state IS NULL '
+                f"AND vm_state IN ('active', 'error') AND uuid IN %s"
+                for cell in ('cell0', 'cell1')), servers, servers)
             return len(rows) == len(servers)
         wait(have_ended, pause=0.1)
         return [server for server, state in rows if state == 'error']
 
     def wait_until_clear(self, *servers):
         """Wait until nothing is kept of servers that were rebuilt."""
-        names = ','.join(['%s'] * len(servers))
         wait(lambda: not self.query(
-            f'SELECT id FROM api.request_specs WHERE instance_uuid IN '
-            f'({names}) AND spec LIKE %s', *servers, '%"cell0_rebuild"%'))
+            'SELECT id FROM api.request_specs WHERE instance_uuid IN %s '
+            'AND spec LIKE %s', servers, '%"cell0_rebuild"%'))
+
+    def wait_until_told(self, servers):
+        """Wait until the owners of servers read why they wait."""
+        wait(lambda: self.query(
+            'SELECT COUNT(*) FROM cell0.instance_actions WHERE '
+            "action = 'wait' AND instance_uuid IN %s", servers)
+            == [(len(servers),)], pause=1)
 
     def query(self, statement, *values):
-        """Return the rows that a statement finds in the databases."""
+        """Return the rows that a statement finds in the databases.
+
+        :param values: PyMySQL makes a list of what is one.
+        """
         with self.connection.cursor() as cursor:
             cursor.execute(statement, values)
             return list(cursor.fetchall())
 
     def _rows(self, servers):
-        names = ','.join(['%s'] * len(servers))
         return self.query(
-            f'SELECT vm_state, task_state FROM cell1.instances '
-            f'WHERE deleted = 0 AND uuid IN ({names})', *servers)
+            'SELECT vm_state, task_state FROM cell1.instances '
+            'WHERE deleted = 0 AND uuid IN %s', servers)
 
     def usage(self):
         """Return the CPU seconds and memory of the processes, by name."""

@@ -8,8 +8,6 @@ import time
 import bulk
 import real
 
-from tests.integration import standins
-
 # Whoever creates servers meanwhile would do it with so many clients.
 CLIENTS = 8
 # Only what the service itself takes is to limit it.
@@ -39,14 +37,12 @@ def measure(servers, parts=2):
 def _sample(cloud, count, at_once):
     """Let servers come back, and return what that took."""
     cloud.fixture.close_hosts()
-    servers = [cloud.api.post('/servers', {'server': {
-        'name': 'server', 'flavorRef': 'small', 'networks': 'none',
-        'imageRef': standins.IMAGE, 'metadata': {'cell0_rebuild_wait': '1d'},
-    }})['server']['id'] for _ in range(count)]
+    servers = [cloud.create(metadata={'cell0_rebuild_wait': '1d'})
+               for _ in range(count)]
     cloud.do.wait_for('ERROR', *servers)
     service = cloud.fixture.start_waiting_service(
         at_once=str(at_once), **OPTIONS)
-    real.wait(lambda: _told(cloud, servers) == count, pause=1)
+    cloud.wait_until_told(servers)
     before, began = cloud.usage(), time.perf_counter()
     cloud.fixture.open_host()
     cloud.wait_until_active(*servers)
@@ -57,20 +53,8 @@ def _sample(cloud, count, at_once):
     service.finish()
     placed = [row for (row,) in cloud.query(
         'SELECT UNIX_TIMESTAMP(launched_at) FROM cell1.instances WHERE '
-        f'deleted = 0 AND uuid IN ({_names(servers)})', *servers)]
+        'deleted = 0 AND uuid IN %s', servers)]
     cloud.remove_all(servers)
     first = min(placed)
     return {'servers': count, 'failed': [], 'active': active, 'cpu': cpu,
             'waits': [float(moment - first) for moment in placed]}
-
-
-def _told(cloud, servers):
-    """Return how many owners read why their servers wait."""
-    [(count,)] = cloud.query(
-        "SELECT COUNT(*) FROM cell0.instance_actions WHERE action = 'wait' "
-        f'AND instance_uuid IN ({_names(servers)})', *servers)
-    return count
-
-
-def _names(servers):
-    return ','.join(['%s'] * len(servers))

@@ -3,15 +3,10 @@
 """A cloud that is running already, asked through its API alone."""
 
 import os
-import pathlib
 import time
 
-from keystoneauth1 import adapter
-from keystoneauth1 import exceptions
-from keystoneauth1.identity import v3
-from keystoneauth1 import session
-import yaml
-
+import openstack
+from openstack import exceptions
 import pairs
 import real
 
@@ -30,36 +25,32 @@ class Cloud:
     """
 
     def __init__(self):
-        path = pathlib.Path(os.environ['OS_CLIENT_CONFIG_FILE'])
-        self._clouds = yaml.safe_load(path.read_text())['clouds']
-        self._user = self._client(os.environ.get('OS_CLOUD', 'demo'))
-        self._admin = self._client('admin')
+        self._user, self._admin = (
+            openstack.connect(name, compute_default_microversion=_STOCK)
+            for name in (os.environ.get('OS_CLOUD', 'demo'), 'admin'))
 
     def __enter__(self):
-        self._flavor = self._user.get('/flavors').json()['flavors'][0]['id']
-        images = adapter.Adapter(
-            self._user.session, service_type='image', interface='public')
-        self._image = images.get('/v2/images').json()['images'][0]['id']
+        self._flavor = next(self._user.compute.flavors()).id
+        self._image = next(self._user.image.images()).id
         return self
 
     def __exit__(self, *exc):
-        self._set_computes('enabled')
+        self._set_computes(self._admin.compute.enable_service)
 
     def bury(self, count):
         """Return the IDs of new buried servers."""
-        self._set_computes('disabled')
+        self._set_computes(self._admin.compute.disable_service)
         found = [self.create() for _ in range(count)]
         for server in found:
             self._wait_for(server, 'ERROR')
-        self._set_computes('enabled')
+        self._set_computes(self._admin.compute.enable_service)
         return found
 
     def create(self):
         """Ask for a server and return its ID."""
-        return self._user.post('/servers', json={'server': {
-            'name': 'bench', 'flavorRef': self._flavor,
-            'imageRef': self._image, 'networks': 'none',
-        }}).json()['server']['id']
+        return self._user.compute.create_server(
+            name='bench', flavor_id=self._flavor, image_id=self._image,
+            networks='none').id
 
     def rebuild(self, server):
         """Ask for the rebuild of a buried server."""
@@ -73,13 +64,13 @@ class Cloud:
 
     def replace(self, server):
         """Do what is done today: delete a server and create another."""
-        self._user.delete(f'/servers/{server}')
+        self._user.compute.delete_server(server)
         return self.create()
 
     def remove(self, *servers):
         """Delete servers and wait until they are gone."""
         for server in servers:
-            self._user.delete(f'/servers/{server}')
+            self._user.compute.delete_server(server)
         for server in servers:
             real.wait(lambda server=server: self._status(server) is None)
 
@@ -96,29 +87,21 @@ class Cloud:
         """Return nothing: the processes are not ours."""
         return {}
 
-    def _client(self, name):
-        auth = self._clouds[name]['auth']
-        return adapter.Adapter(
-            session.Session(auth=v3.Password(**auth)), service_type='compute',
-            interface='public', default_microversion=_STOCK)
-
     def _act(self, server, rebuild, microversion):
-        self._user.post(
+        exceptions.raise_from_response(self._user.compute.post(
             f'/servers/{server}/action', json={'rebuild': rebuild},
-            microversion=microversion)
+            microversion=microversion))
 
     def _wait_for(self, server, status):
         real.wait(lambda: self._status(server) == (status, None))
 
     def _status(self, server):
         try:
-            found = self._admin.get(f'/servers/{server}').json()['server']
-        except exceptions.NotFound:
+            found = self._admin.compute.get_server(server)
+        except exceptions.NotFoundException:
             return None
-        return found['status'], found['OS-EXT-STS:task_state']
+        return found.status, found.task_state
 
-    def _set_computes(self, status):
-        services = self._admin.get('/os-services?binary=nova-compute').json()
-        for service in services['services']:
-            self._admin.put(f'/os-services/{service["id"]}',
-                            json={'status': status})
+    def _set_computes(self, change):
+        for service in self._admin.compute.services(binary='nova-compute'):
+            change(service)

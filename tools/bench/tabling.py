@@ -2,6 +2,8 @@
 
 """The tables that the results are shown in: a header, then rows."""
 
+import collections
+
 import medians
 
 BURIED = 'rebuild of a buried server'
@@ -138,23 +140,15 @@ def bulk(found):
            'rebuilds a second', 'rebuilds by creates',
            'slowest answer by the median', 'busiest')
     for clients, kinds in found.items():
-        rates = {kind: [part['servers'] / part['active'] for part in parts]
-                 for kind, parts in kinds.items()}
-        waits = [wait for part in kinds['rebuild'] for wait in part['waits']]
-        cpu = {}
+        count, rates, slowest, median = _many(kinds)
+        cpu = collections.Counter()
         for part in kinds['rebuild']:
-            for name, seconds in part['cpu'].items():
-                cpu[name] = cpu.get(name, 0) + seconds
-        busiest = sorted(cpu, key=cpu.get)[-2:]
-        yield (clients, sum(part['servers'] for part in kinds['rebuild']),
+            cpu.update(part['cpu'])
+        yield (clients, count,
                sum(len(part['failed']) for parts in kinds.values()
-                   for part in parts),
-               medians.median(rates['create']),
-               medians.median(rates['rebuild']),
-               medians.ratio(rates['rebuild'], rates['create']),
-               f'{max(waits) / sorted(waits)[len(waits) // 2]:.1f}',
-               ', '.join(f'{name} {cpu[name] / sum(cpu.values()):.0%}'
-                         for name in reversed(busiest)))
+                   for part in parts), *rates, f'{slowest / median:.1f}',
+               ', '.join(f'{name} {seconds / sum(cpu.values()):.0%}'
+                         for name, seconds in cpu.most_common(2)))
 
 
 def returning(found):
@@ -167,17 +161,26 @@ def returning(found):
         def conductor(kind, kinds=kinds):
             return sum(part['cpu']['conductor'] for part in kinds[kind])
 
-        rates = {kind: [part['servers'] / part['active'] for part in parts]
-                 for kind, parts in kinds.items()}
-        waits = sorted(wait for part in kinds['rebuild']
-                       for wait in part['waits'])
-        count = sum(part['servers'] for part in kinds['rebuild'])
-        yield (at_once, count, medians.median(rates['create']),
-               medians.median(rates['rebuild']),
-               medians.ratio(rates['rebuild'], rates['create']),
-               f'{waits[-1]:.0f} / {waits[len(waits) // 2]:.0f}',
+        count, rates, slowest, median = _many(kinds)
+        yield (at_once, count, *rates, f'{slowest:.0f} / {median:.0f}',
                *(f'{conductor(kind) / count:.2f}'
                  for kind in ('rebuild', 'create')))
+
+
+def _many(kinds):
+    """Return what is told of rebuilds at once against creates.
+
+    :returns: how many servers, the rates of both and their ratio, and the
+        longest and the median of waits.
+    """
+    creates, rebuilds = (
+        [part['servers'] / part['active'] for part in kinds[kind]]
+        for kind in ('create', 'rebuild'))
+    waits = sorted(wait for part in kinds['rebuild'] for wait in part['waits'])
+    return (sum(part['servers'] for part in kinds['rebuild']),
+            (medians.median(creates), medians.median(rebuilds),
+             medians.ratio(rebuilds, creates)),
+            waits[-1], waits[len(waits) // 2])
 
 
 def blobs(found):

@@ -12,7 +12,6 @@ import requests
 import scale
 
 from tests.integration import processes
-from tests.integration import standins
 
 COUNTS = (1000, 10000, 100000)
 SHAPES = 20
@@ -38,7 +37,7 @@ def measure(counts=COUNTS):
         templates = [_bury(cloud, number) for number in range(SHAPES)]
         _providers(cloud)
         with _Service(cloud):
-            real.wait(lambda: _told(cloud) == SHAPES, pause=1)
+            cloud.wait_until_told(templates)
         there = 1
         for count in counts:
             if count > there * SHAPES:
@@ -62,9 +61,7 @@ def _bury(cloud, number):
         'name': f'shape{number}', 'ram': 1024 + number, 'vcpus': 1,
         'disk': 1}})['flavor']['id']
     cloud.fixture.close_hosts()
-    server = cloud.api.post('/servers', {'server': {
-        'name': 'server', 'flavorRef': flavor, 'networks': 'none',
-        'imageRef': standins.IMAGE}})['server']['id']
+    server = cloud.create(flavorRef=flavor)
     cloud.do.wait_for('ERROR', server)
     return server
 
@@ -85,12 +82,6 @@ def _providers(cloud):
         'i.total, 1, i.total, 1, 1 FROM placement.resource_providers AS p '
         'JOIN placement.inventories AS i WHERE i.resource_provider_id = %s '
         'AND p.id != %s', template, template)
-
-
-def _told(cloud):
-    [(count,)] = cloud.query('SELECT COUNT(*) FROM cell0.instance_actions '
-                             "WHERE action = 'wait'")
-    return count
 
 
 class _Service:
