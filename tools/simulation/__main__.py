@@ -38,7 +38,7 @@ def main() -> None:
     for part in options.parts or parts.PARTS:
         path = STATE / f'{part}.json'
         if not options.show:
-            path.write_text(json.dumps(parts.PARTS[part](tables.OUT.print)))
+            path.write_text(json.dumps(parts.measure(part, tables.OUT.print)))
         tables.tell(
             json.loads(path.read_text()), tabling.OF[part],
             DOCS if options.write_docs else None, 'tools/simulation')

@@ -26,8 +26,17 @@ POLICIES: _Ways = {
     'service, fair': lambda: service.Service('fair'),
 }
 
-_AGINGS = {'6 hours': 0.25, '1 day': 1, '3 days': 3, '7 days': 7,
-           '30 days': 30}
+AGINGS: _Ways = {
+    tabling.POLLING: owners.Polling,
+    **{name: lambda days=days: service.Service(
+        'fair', datetime.timedelta(days=days))
+       for name, days in {'6 hours': 0.25, '1 day': 1, '3 days': 3,
+                          '7 days': 7, '30 days': 30}.items()}}
+
+# The scenarios and ways of each part, and whether Nova's weighers spread.
+PARTS = {'policies': (scenarios.ALL, POLICIES, True),
+         'agings': (('outage',), AGINGS, True),
+         'packing': (('outage',), POLICIES, False)}
 
 
 def run(
@@ -41,10 +50,11 @@ def run(
     return results.of(world)
 
 
-def _seeds(
-    names: collections.abc.Iterable[str], ways: _Ways,
-    tell: collections.abc.Callable[[str], None], spreading: bool = True,
+def measure(
+    part: str, tell: collections.abc.Callable[[str], None]
 ) -> dict[str, ty.Any]:
+    """Run each way of a part in each of its scenarios, with all seeds."""
+    names, ways, spreading = PARTS[part]
     found: dict[str, ty.Any] = {}
     for name in names:
         for way, make in ways.items():
@@ -54,27 +64,3 @@ def _seeds(
                     scenarios.ALL[name], seed, make, spreading))
                 for seed in results.SEEDS]
     return found
-
-
-def policies(
-    tell: collections.abc.Callable[[str], None]
-) -> dict[str, ty.Any]:
-    """Run each policy in each scenario."""
-    return _seeds(scenarios.ALL, POLICIES, tell)
-
-
-def agings(tell: collections.abc.Callable[[str], None]) -> dict[str, ty.Any]:
-    """Run the service with several agings."""
-    return _seeds(('outage',), {
-        tabling.POLLING: owners.Polling,
-        **{name: lambda days=days: service.Service(
-            'fair', datetime.timedelta(days=days))
-           for name, days in _AGINGS.items()}}, tell)
-
-
-def packing(tell: collections.abc.Callable[[str], None]) -> dict[str, ty.Any]:
-    """Run each policy in an outage with weighers that pack."""
-    return _seeds(('outage',), POLICIES, tell, spreading=False)
-
-
-PARTS = {'policies': policies, 'agings': agings, 'packing': packing}

@@ -81,16 +81,11 @@ def of(world: worlds.World) -> Result:
              flavor.cores for flavor in workload.FLAVORS})})
 
 
-def interval(values: collections.abc.Sequence[float]) -> tuple[float, float]:
-    """Return a mean, and half of the interval in which it lies in 95 %."""
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return (statistics.fmean(values),
-            _STUDENT * spread / math.sqrt(len(values)))
-
-
 def spread(values: collections.abc.Iterable[float]) -> str:
-    """Return them as text."""
-    mean, half = interval(list(values))
+    """Return a mean, and half of the interval in which it lies in 95 %."""
+    values = list(values)
+    mean = statistics.fmean(values)
+    half = _STUDENT * statistics.stdev(values) / math.sqrt(len(values))
     digits = 0 if mean >= 20 else 2
     return f'{mean:.{digits}f} ± {half:.{digits}f}'
 
