@@ -139,6 +139,9 @@ SEEDS = {
     'integration': ('CELL0_REBUILD_STRESS_SEED', 'what many clients do'),
 }
 
+# How a test ended, by its status; all others have failed.
+OUTCOMES = {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}
+
 
 class Counts(collections.Counter):
     """How many tests have ended how."""
@@ -158,9 +161,9 @@ class Report:
         self._task = bar.add_task(suite, total=total, counts=str(self.counts))
 
     def __call__(self, test):
-        outcome = outcome_of(test)
-        if outcome is None:
+        if test['status'] == 'exists':
             return
+        outcome = OUTCOMES.get(test['status'], 'failed')
         self.heard = time.monotonic()
         self.counts[outcome] += 1
         self.tell(test, outcome)
@@ -175,14 +178,6 @@ class Report:
         elif outcome == 'failed':
             OUT.print(f'FAILED  {test["id"]}', style='red', markup=False)
             OUT.print(traceback_of(test), markup=False)
-
-
-def outcome_of(test):
-    """Return how a test ended, as Counts has it; None if it did not."""
-    if test['status'] == 'exists':
-        return None
-    return {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}.get(
-        test['status'], 'failed')
 
 
 def traceback_of(test):

@@ -3,7 +3,8 @@
 """Many servers at once, by some clients: rebuilds against creates."""
 
 import concurrent.futures
-import queue
+import functools
+import threading
 import time
 
 import real
@@ -11,6 +12,8 @@ import real
 from tests.integration import clients
 
 CLIENTS = (1, 8, 32)
+# The client of each thread.
+_local = threading.local()
 # Each build has a compute ask Placement for all the servers that it has.
 HOSTS = 10
 
@@ -35,19 +38,15 @@ def measure(servers, parts, numbers):
 
 def sample(cloud, kind, number, count):
     """Have clients create or rebuild servers; return what that took."""
-    waiting = queue.SimpleQueue()
     buried = cloud.bury(count) if kind == 'rebuild' else [None] * count
     cloud.fixture.open_host()
-    for server in buried:
-        waiting.put(server)
     before, began = cloud.usage(), time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(number) as executor:
-        done = [future.result() for future in [
-            executor.submit(_client, cloud, kind, waiting)
-            for _ in range(number)]]
+        done = list(executor.map(
+            functools.partial(_ask, cloud, kind), buried))
     answered = time.perf_counter() - began
-    servers = [server for client in done for server, *_ in client if server]
-    failed = [error for client in done for *_, error in client if error]
+    servers = [server for server, *_ in done if server]
+    failed = [error for *_, error in done if error]
     lost = cloud.wait_until_ended(*servers)
     active = time.perf_counter() - began
     if kind == 'rebuild':
@@ -57,25 +56,18 @@ def sample(cloud, kind, number, count):
     return {
         'servers': len(servers) - len(lost),
         'failed': failed + [f'{server} is in ERROR' for server in lost],
-        'answered': answered,
-        'active': active, 'cpu': cpu,
-        'waits': [seconds for client in done for _, seconds, _ in client]}
+        'answered': answered, 'active': active, 'cpu': cpu,
+        'waits': [seconds for _, seconds, _ in done]}
 
 
-def _client(cloud, kind, waiting):
-    """Do what is waiting; return [(server or None, seconds, error or None)].
-    """
-    api = clients.Client(cloud.api.url)
-    done = []
-    while True:
-        try:
-            server = waiting.get_nowait()
-        except queue.Empty:
-            return done
-        began, error = time.perf_counter(), None
-        try:
-            server = (cloud.create(api) if kind == 'create'
-                      else cloud.rebuild(server, api))
-        except Exception as raised:
-            server, error = None, str(raised)
-        done.append((server, time.perf_counter() - began, error))
+def _ask(cloud, kind, server):
+    """Have a server; return (its ID or None, seconds, error or None)."""
+    if not hasattr(_local, 'api'):
+        _local.api = clients.Client(cloud.api.url)
+    began, error = time.perf_counter(), None
+    try:
+        server = (cloud.create(_local.api) if kind == 'create'
+                  else cloud.rebuild(server, _local.api))
+    except Exception as raised:
+        server, error = None, str(raised)
+    return server, time.perf_counter() - began, error

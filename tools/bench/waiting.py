@@ -113,10 +113,6 @@ class _Service:
         """Return the metrics that are compared later, by name."""
         return {name: self.metric(name) for name in _COMPARED}
 
-    def sweeps(self):
-        """Return how many sweeps have ended."""
-        return self.metric(_SWEEPS)
-
     def peak(self):
         """Return the most memory that one of its processes has had, in MiB.
 
@@ -135,17 +131,18 @@ def _watch(cloud, count):
     with _Service(cloud) as service:
         real.wait(lambda: _questions(cloud) > asked, pause=0.05)
         first_probe = time.perf_counter() - service.began
-        real.wait(service.sweeps, pause=0.05)
+        real.wait(lambda: service.metric(_SWEEPS), pause=0.05)
         first_sweep = time.perf_counter() - service.began
         # The second look tells owners what has changed: nothing.
-        real.wait(lambda: service.sweeps() > 2, pause=0.5)
+        real.wait(lambda: service.metric(_SWEEPS) > 2, pause=0.5)
         before, used = service.all(), cloud.usage()
         began = time.perf_counter()
         with real.StatementLog(cloud) as log, cloud.fixture.broker.tapped(
                 'nova', 'scheduler') as scheduler_calls:
             # Of what is slow there is at least one.
             time.sleep(WATCHED)
-            real.wait(lambda: service.sweeps() > before[_SWEEPS], pause=0.5)
+            real.wait(lambda: service.metric(_SWEEPS) > before[_SWEEPS],
+                      pause=0.5)
             called = scheduler_calls()
         [(writes,)] = cloud.query(_WRITES)
         seconds = time.perf_counter() - began

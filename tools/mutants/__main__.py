@@ -2,10 +2,6 @@
 
 """Change the code in many small ways, and see whether the tests notice.
 
-Usage: make mutants ARGS="[--seed N] [--sample N] [--tests N] [--jobs N]
-                          [--minutes N] [--only PATTERN]
-                          [--modules PATTERN] [--again]"
-
 Each mutant is run against the tests that reach the line that it changes, the
 fastest of each module first, until one fails. Which tests reach which lines is
 measured before, for each module of tests that has changed. A mutant that was

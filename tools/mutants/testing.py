@@ -14,6 +14,7 @@ import time
 import unittest
 
 import coverage
+import testtools
 
 import run_tests
 
@@ -118,11 +119,8 @@ def run(tests, before=lambda test: None):
 
 def load(names):
     """Return the tests with names, or in modules."""
-    def flat(found):
-        if isinstance(found, unittest.TestSuite):
-            return [test for part in found for test in flat(part)]
-        return [found]
-    return flat(unittest.defaultTestLoader.loadTestsFromNames(names))
+    return list(testtools.iterate_tests(
+        unittest.defaultTestLoader.loadTestsFromNames(names)))
 
 
 def measure(tree, module, path):
