@@ -91,23 +91,17 @@ class Service:
 def infrastructure(plan):
     """Return MariaDB, memcached and what RabbitMQ needs, if they are ours."""
     ports = plan.ports
-    found = []
-    if not plan.database_url:
-        found.append(Service(
-            plan, 'mariadb', databases.server_command(
-                plan.folder / 'mariadb', ports['mariadb']),
-            _listens(ports['mariadb'])))
-    if not plan.memcached_url:
-        found.append(Service(
-            plan, 'memcached', [
+    return [
+        Service(plan, name, command, _listens(ports[name]))
+        for url, name, command in (
+            (plan.database_url, 'mariadb', databases.server_command(
+                plan.folder / 'mariadb', ports['mariadb'])),
+            (plan.memcached_url, 'memcached', [
                 'memcached', '-l', '127.0.0.1', '-p', ports['memcached'],
-                '-m', '64', '-u', 'root'],
-            _listens(ports['memcached'])))
-    if not plan.broker_url:
-        found.append(Service(
-            plan, 'epmd', list(brokers.epmd_command(ports['epmd'])),
-            _listens(ports['epmd'])))
-    return found
+                '-m', '64', '-u', 'root']),
+            (plan.broker_url, 'epmd',
+             list(brokers.epmd_command(ports['epmd']))))
+        if not url]
 
 
 def broker(plan):

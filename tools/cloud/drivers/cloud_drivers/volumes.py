@@ -43,19 +43,14 @@ class FileDriver(driver.VolumeDriver):
         """Copy the file."""
         _copy(self._path(snapshot.volume), self._path(snapshot))
 
-    def delete_snapshot(self, snapshot):
-        """Delete the copy."""
-        self._path(snapshot).unlink(missing_ok=True)
-
-    def create_volume_from_snapshot(self, volume, snapshot):
-        """Copy the copy."""
-        _copy(self._path(snapshot), self._path(volume))
-        self.extend_volume(volume, volume.size)
+    delete_snapshot = delete_volume
 
     def create_cloned_volume(self, volume, src_vref):
-        """Copy the file of another volume."""
+        """Copy the file of another volume, or of a snapshot."""
         _copy(self._path(src_vref), self._path(volume))
         self.extend_volume(volume, volume.size)
+
+    create_volume_from_snapshot = create_cloned_volume
 
     def clone_image(self, context, volume, image_location, image_meta,
                     image_service):
@@ -71,14 +66,10 @@ class FileDriver(driver.VolumeDriver):
             image_service.download(context, image_id, stream)
         self.extend_volume(volume, volume.size)
 
-    def ensure_export(self, context, volume):
+    def ensure_export(self, context, volume, connector=None):
         """Do nothing: the files are on the same machine."""
 
-    def create_export(self, context, volume, connector):
-        """Do nothing: the files are on the same machine."""
-
-    def remove_export(self, context, volume):
-        """Do nothing: the files are on the same machine."""
+    create_export = remove_export = ensure_export
 
     def initialize_connection(self, volume, connector):
         """Tell where the file is."""
