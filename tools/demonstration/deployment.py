@@ -3,24 +3,16 @@
 """A whole Nova in this process, on the fixtures of its functional tests."""
 
 # Decides, before anything else is imported, how Nova runs its workers.
-import nova.tests.functional  # noqa: F401
+import tests.functional  # noqa: F401
 
-import os
-import sys
-
-from nova import context as nova_context
-from nova.db.api import api as api_db_api
-from nova.db.api import models as api_models
-from nova.db.main import api as main_db_api
-from nova.db.main import models as main_models
-from nova import objects
 from nova.tests.fixtures import glance
 from nova.tests.fixtures import neutron
 from nova.tests.functional import integrated_helpers
-import sqlalchemy as sa
 import testtools
 
 from cell0_rebuild import fixture
+from tests.functional import databases
+from tests import releases
 
 IMAGE_ID = glance.GlanceFixture.image1['id']
 PORT = neutron.NeutronFixture.port_1
@@ -52,10 +44,8 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
 
     def setUp(self):
         """Start the services."""
-        # The wheel of Nova installs the file here, and the fixtures look for
-        # it in a source tree.
-        self.flags(api_paste_config=os.path.join(
-            sys.prefix, 'etc/nova/api-paste.ini'), group='wsgi')
+        # The fixtures of Nova look for it in a source tree.
+        self.flags(api_paste_config=str(releases.PASTE), group='wsgi')
         # A story that breaks off in a build would keep the conductor waiting
         # for a scheduler that was stopped before it.
         self.flags(long_rpc_timeout=10)
@@ -102,37 +92,16 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
 
         Tables that have nothing of a single server are left out.
         """
-        with nova_context.target_cell(
-                nova_context.get_admin_context(),
-                self.cell_mappings[cell_name]) as context:
-            return _count_rows(context)
+        return {name: len(rows)
+                for name, rows in databases.dump()[cell_name].items()
+                if name not in _NOT_OF_A_SERVER}
 
     def build_requests(self):
         """Return how many build requests the API database has."""
-        return _count_build_requests(nova_context.get_admin_context())
-
-    def cell_of(self, server_id):
-        """Return the name of the cell that a server is mapped to."""
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
-            nova_context.get_admin_context(), server_id)
-        return mapping.cell_mapping.name
+        return len(databases.dump()['api']['build_requests'])
 
     def _tell(self):
         try:
             self._story(self)
         finally:
             self._log = self.stdlog.logger.output
-
-
-@main_db_api.pick_context_manager_reader
-def _count_rows(context):
-    return {
-        found.name: context.session.execute(
-            sa.select(sa.func.count()).select_from(found)).scalar()
-        for found in main_models.BASE.metadata.sorted_tables
-        if found.name not in _NOT_OF_A_SERVER}
-
-
-@api_db_api.context_manager.reader
-def _count_build_requests(context):
-    return context.session.query(api_models.BuildRequest).count()

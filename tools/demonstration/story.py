@@ -4,6 +4,7 @@
 
 from demonstration import deployment
 from demonstration import dialogue as dialogues
+from tests.functional import databases
 
 HOST = 'host1'
 PORT = deployment.PORT
@@ -206,7 +207,7 @@ class Story(dialogues.Dialogue):
             _CELL0: sum(cell0.values()),
             _BUILT: cell1['instances'],
             _REQUESTS: self._nova.build_requests(),
-            _MAPPED: self._nova.cell_of(self._id) if there else '',
+            _MAPPED: databases.cell_of(self._id) if there else '',
             _CLAIMS: ', '.join(
                 self._nova.allocations(self._id)) if there else '',
         })

@@ -2,66 +2,30 @@
 
 """The story of a server that waits for room, and comes back by itself."""
 
-import json
-
-from nova import context as nova_context
-from oslo_config import cfg
-
-from cell0_rebuild import cells
-from cell0_rebuild.wait import notices
-from cell0_rebuild.wait import options
-from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import service
-from cell0_rebuild.wait import shown_status
-from cell0_rebuild.wait import sweep
 from demonstration import deployment
 from demonstration import dialogue as dialogues
+from tests.functional.wait import keystone
 
 # The host has memory for one such server, not for two.
 SERVER = {'flavorRef': '3', 'networks': 'none',
           'imageRef': deployment.IMAGE_ID}
 
 
-class OwnersRequests:
-    """Asks nova-api for rebuilds as a member of the project of a server.
-
-    There is no Keystone here that could give a token to the service.
-    """
-
-    def __init__(self, nova, version):
-        self._nova, self._version = nova, version
-        self.asked = []
-
-    def request(self, server_id, project_id, image_id):
-        """Ask for the rebuild of a server."""
-        self._nova.user.microversion = self._version
-        answer = self._nova.user.api_request(
-            f'servers/{server_id}/action', method='POST',
-            body=json.dumps({'rebuild': {}}))
-        self.asked.append(server_id)
-        return rebuilds.Answer(
-            rebuilds.Outcome.ACCEPTED if answer.status_code == 202
-            else rebuilds.Outcome.BLOCKED, answer.text)
-
-
 class Story(dialogues.Dialogue):
     """Tells the story on a deployment that has one host."""
-
-    def __init__(self, screen, nova, version):
-        """:param version: the microversion that rebuilds buried servers."""
-        super().__init__(screen, nova)
-        self._requests = OwnersRequests(nova, version)
-        self._blocking = None
 
     def tell(self):
         """Tell all of it.
 
         :raises ClaimFailed: if something is not as it is told.
         """
-        options.register(cfg.CONF)
-        cfg.CONF.set_override('show', 'build', options.GROUP.name)
+        self._keystone = self._nova.useFixture(
+            keystone.KeystoneFixture(self._nova.api_fixture))
+        self._nova.flags(show='build', group=keystone.GROUP)
         self._fill()
-        waiting = service.WaitingService(self._sweeper)
+        waiting = service.WaitingService(factory.sweeper)
         waiting.start()
         try:
             self._wait()
@@ -69,13 +33,6 @@ class Story(dialogues.Dialogue):
         finally:
             waiting.stop()
         self._show_history()
-
-    def _sweeper(self):
-        context = nova_context.get_admin_context()
-        in_cell0 = cells.in_cell0(context)
-        return sweep.Sweeper(
-            context, cfg.CONF, self._requests, notices.Notices(in_cell0),
-            shown_status.ShownStatus(in_cell0))
 
     def _fill(self):
         self._screen.step(
@@ -98,8 +55,7 @@ class Story(dialogues.Dialogue):
         self._claim('its status is BUILD, not ERROR', 'BUILD', status)
         wanted = 'No host has 4096 MEMORY_MB free'
         self._claim(f'its owner reads "{wanted}"', True, wanted in told)
-        self._claim('no rebuild was asked for in vain', [],
-                    self._requests.asked)
+        self._claim('no rebuild was asked for in vain', [], self._asked())
 
     def _come_back(self):
         self._screen.step(
@@ -111,12 +67,15 @@ class Story(dialogues.Dialogue):
         self._screen.answered(200, id=server['id'], status=server['status'])
         self._claim('its status is ACTIVE', 'ACTIVE', server['status'])
         self._claim('it is the same server', self._id, server['id'])
-        self._claim('one rebuild was asked for', [self._id],
-                    self._requests.asked)
+        self._claim('one rebuild was asked for', [self._id], self._asked())
 
     def _show_history(self):
         self._claim('its history tells of it', ['create', 'wait', 'rebuild'],
                     [action['action'] for action in self._actions()])
+
+    def _asked(self):
+        """Return the servers whose rebuild the service has asked for."""
+        return [path.split('/')[3] for _, path, _ in self._keystone.requests]
 
     def _told(self):
         actions = self._look(
