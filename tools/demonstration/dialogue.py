@@ -3,13 +3,11 @@
 """Requests to Nova that are shown on the screen, with their answers."""
 
 import json
-import time
 
 from nova.api.openstack import api_version_request
 
 from demonstration import screen as screens
-
-_TIMEOUT = 30
+from tests.integration import processes
 
 
 class Dialogue:
@@ -47,19 +45,16 @@ class Dialogue:
         return server_id
 
     def _poll(self, path):
-        """Wait until a server is built or has failed, and return it.
-
-        :raises ClaimFailed: if that takes too long.
-        """
+        """Wait until a server is built or has failed, and return it."""
         self._screen.asked('GET', f'/v2.1{path}', f'{self._stock}, polled')
 
         def settled():
             server = self._look(path)['server']
             # Nova stores the fault after the status.
-            done = server['status'] == 'ACTIVE' or 'fault' in server
-            return server if done else None
+            is_settled = server['status'] == 'ACTIVE' or 'fault' in server
+            return is_settled and server
 
-        return wait_for(settled, 'the server is still being built')
+        return processes.poll(settled, 'the end of the build')
 
     def _actions(self):
         """Show the history of the server, and return it, the oldest first."""
@@ -86,18 +81,3 @@ class Dialogue:
                 f'{method} {path} was answered {answer.status_code} and not '
                 f'{expect}: {answer.text}')
         return answer.json() if answer.content else None
-
-
-def wait_for(look, failure):
-    """Return what a function returns as soon as that is not None.
-
-    :param failure: what is the matter if it stays None.
-    :raises ClaimFailed: if that takes too long.
-    """
-    end = time.monotonic() + _TIMEOUT
-    while time.monotonic() < end:
-        found = look()
-        if found is not None:
-            return found
-        time.sleep(0.05)
-    raise screens.ClaimFailed(f'{failure} after {_TIMEOUT} s')

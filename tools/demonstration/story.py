@@ -5,6 +5,7 @@
 from demonstration import deployment
 from demonstration import dialogue as dialogues
 from tests.functional import databases
+from tests.integration import processes
 
 HOST = 'host1'
 PORT = deployment.PORT
@@ -65,9 +66,8 @@ class Story(dialogues.Dialogue):
         wanted = 'No valid host was found'
         self._claim(f'its fault says "{wanted}"', wanted, fault[:len(wanted)])
         # Nova deletes the build request after the server shows its fault.
-        dialogues.wait_for(
-            lambda: self._nova.build_requests() == 0 or None,
-            'the buried server still has a build request')
+        processes.poll(lambda: not self._nova.build_requests(),
+                       'that its build request was deleted')
         self._note_places()
 
     def _be_refused(self):
@@ -175,10 +175,9 @@ class Story(dialogues.Dialogue):
 
         def ended():
             events = self._look(path)['instanceAction']['events']
-            return events if all(found['result'] for found in events) else None
+            return all(found['result'] for found in events) and events
 
-        return dialogues.wait_for(
-            ended, f'the {action["action"]} of the server has not ended')
+        return processes.poll(ended, f'the end of the {action["action"]}')
 
     def _show_databases(self):
         self._screen.step(
