@@ -20,7 +20,6 @@ from tools.cloud import contents
 from tools.cloud import daemons
 from tools.cloud import display as displays
 from tools.cloud import plan as plans
-from tools.cloud import schema
 
 _EXTERNAL = ('database_url', 'broker_url', 'memcached_url')
 
@@ -38,8 +37,8 @@ def main(arguments):
         with displays.Display() as display:
             options.do(clouds.Cloud(plan, display), options)
             return 0
-    except (processes.ProcessError, schema.CommandFailed,
-            clouds.NoSuchService, exceptions.SDKException) as error:
+    except (processes.ProcessError, clouds.NoSuchService,
+            exceptions.SDKException) as error:
         displays.OUT.print(str(error), style='red', markup=False)
         return 1
 

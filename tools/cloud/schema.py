@@ -19,10 +19,6 @@ _NOVA = ('nova_api', 'nova_cell0', *(f'nova_{cell}' for cell in plans.CELLS))
 NAMES = ('keystone', 'glance', 'placement', 'neutron', 'cinder', *_NOVA)
 
 
-class CommandFailed(Exception):
-    """A command ended with an error."""
-
-
 def create(plan):
     """Create the databases, empty."""
     with _connect(plan) as connection, connection.cursor() as cursor:
@@ -52,7 +48,7 @@ def fill(plan, display):
             'Glance': (_sync, 'glance', 'glance-manage', 'db_sync'),
             'Placement': (_sync, 'placement', 'placement-manage', 'db',
                           'sync')}.items())
-        known = _nova_manage(plan, 'cell_v2', 'list_cells').decode()
+        known = _nova_manage(plan, 'cell_v2', 'list_cells')
         all_of([('map cell0', _nova_manage, 'cell_v2', 'map_cell0',
                  '--database_connection', plan.database('nova_cell0')), *(
             (f'map {cell}', _nova_manage, 'cell_v2', 'create_cell', '--name',
@@ -67,26 +63,19 @@ def discover_hosts(plan):
     _nova_manage(plan, 'cell_v2', 'discover_hosts')
 
 
-def run(plan, log, *command):
-    """Run a command and return what it printed on its standard output.
+def run(plan, name, *command):
+    """Run a command and return what is in its log.
 
-    :param log: the name of the file that the rest is appended to.
+    :param name: of the log, which may have what earlier ones have said.
+    :raises ProcessError: if it fails.
     """
-    path = plan.folder / 'log' / f'{log}.log'
-    home = plan.folder / 'home' / log
-    for folder in (path.parent, home):
+    home, logs = plan.folder / 'home' / name, plan.folder / 'log'
+    for folder in (home, logs):
         folder.mkdir(parents=True, exist_ok=True)
-    with path.open('ab') as stream:
-        done = subprocess.run(
-            [str(part) for part in command], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=stream, cwd=home, check=False,
-            env=processes.clean_environment(home))
-    if done.returncode:
-        output = done.stdout + path.read_bytes()
-        raise CommandFailed(
-            f'"{" ".join(map(str, command))}" ended with code '
-            f'{done.returncode}:\n{output[-3000:].decode(errors="replace")}')
-    return done.stdout
+    process = processes.Process(
+        name, command, logs / f'{name}.log', processes.clean_environment(home))
+    process.start().finish(seconds=1800)
+    return process.output
 
 
 def _keystone(plan):
