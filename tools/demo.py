@@ -76,7 +76,7 @@ class Telling:
     def _serve(self, nova, version):
         from demonstration import deployment
         from demonstration import serving
-        with serving.served(nova.application) as url:
+        with serving.served(nova.api_fixture.app()) as url:
             self._screen.log(
                 f'Nova answers at {url} until Ctrl-C. To have a server buried '
                 f'and rebuilt, with the "id" in the first answer in place of '
@@ -130,6 +130,8 @@ def main(arguments):
     parser.add_argument(
         '--keep', action='store_true',
         help='then serve this Nova over HTTP on the loopback, until Ctrl-C')
+    # A terminal may know no sign but letters.
+    sys.stdout.reconfigure(errors='replace')
     return tell(screens.Screen(sys.stdout),
                 parser.parse_args(arguments).keep)
 

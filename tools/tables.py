@@ -87,12 +87,16 @@ def tell(found, made, docs, source):
 
 def plot(name, results, path):
     """Write a plot of a file of results."""
-    # What draws it is in no environment that a test needs.
-    subprocess.run(
+    run_apart('bench-requirements.txt', 'tools/plots.py', name, results, path)
+
+
+def run_apart(requirements, program, *arguments, **options):
+    """Run a program with what is in no environment that a test needs."""
+    return subprocess.run(
         [pathlib.Path(sys.executable).parent / 'uv', 'run', '--quiet',
-         '--no-project', '--with-requirements',
-         ROOT / 'bench-requirements.txt', 'python', ROOT / 'tools/plots.py',
-         name, results, path], check=True)
+         '--no-project', '--with-requirements', ROOT / requirements,
+         'python', ROOT / program, *map(str, arguments)], check=True,
+        **options)
 
 
 def _say_written(path):

@@ -64,11 +64,6 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
             raise self._failures[0]
 
     @property
-    def application(self):
-        """nova-api as a WSGI application."""
-        return self.api_fixture.app()
-
-    @property
     def log(self):
         """What the services logged until the story ended."""
         return self._log

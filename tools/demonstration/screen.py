@@ -19,7 +19,6 @@ _WIDEST, _NARROWEST = 100, 60
 _INDENT = 4
 _IDENTIFIER = re.compile(
     r'\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b')
-_PLAIN = {'→': '>', '←': '<', '✓': 'ok', '✗': 'FAILED', '…': '..'}
 
 
 class ClaimFailed(Exception):
@@ -35,7 +34,6 @@ class Screen:
         self._console = console.Console(
             file=stream, width=self._width, highlight=False, markup=False,
             emoji=False)
-        self._plain = not self._console.encoding.startswith('utf')
         self._steps = 0
         self.claims = 0
 
@@ -55,12 +53,10 @@ class Screen:
 
     def busy(self, message):
         """Return a context that shows, on a terminal, what takes a while."""
-        turning = spinner.Spinner(
-            'line' if self._plain else 'dots', self._printable(message),
-            style='cyan')
         # Whoever prints meanwhile must not come through.
         return live.Live(
-            turning, console=self._console, transient=True,
+            spinner.Spinner('dots', message, style='cyan'),
+            console=self._console, transient=True,
             redirect_stdout=False, redirect_stderr=False)
 
     def step(self, title, introduction):
@@ -72,13 +68,12 @@ class Screen:
 
     def say(self, sentence):
         """Tell something that is neither asked nor answered."""
-        self._indented(text.Text(self._printable(sentence)))
+        self._indented(text.Text(sentence))
 
     def asked(self, method, path, version, body=None, who='user'):
         """Show a request."""
         left = text.Text.assemble(
-            (self._printable('→ '), 'cyan'), (f'{method} ', 'bold'),
-            self.short(path))
+            ('→ ', 'cyan'), (f'{method} ', 'bold'), self.short(path))
         right = text.Text(f'{who}, {version}', 'dim')
         grid = table.Table.grid(expand=True, padding=(0, 1))
         grid.add_column(ratio=1)
@@ -94,9 +89,9 @@ class Screen:
         grid = table.Table.grid(padding=(0, 2))
         colour = 'green' if status < 300 else 'yellow'
         code = text.Text.assemble(
-            (self._printable('← '), 'cyan'), (str(status), f'bold {colour}'))
+            ('← ', 'cyan'), (str(status), f'bold {colour}'))
         for name, value in fields.items():
-            grid.add_row(code, text.Text(name, 'dim'), self._printable(value))
+            grid.add_row(code, text.Text(name, 'dim'), value)
             code = ''
         self._indented(grid if fields else code)
 
@@ -109,8 +104,7 @@ class Screen:
             raise ClaimFailed(
                 f'{claim}: expected {expected!r}, found {found!r}')
         self.claims += 1
-        self._indented(text.Text.assemble(
-            self._mark(True), ' ', self._printable(claim)))
+        self._indented(text.Text.assemble(self._mark(True), ' ', claim))
 
     def compare(self, heads, rows):
         """Show rows of (name, expected, found), and check each.
@@ -146,8 +140,7 @@ class Screen:
         self._line()
         mark = self._mark(holds)
         self._console.print(text.Text.assemble(
-            mark, (f' {self._printable(verdict)}', mark.style)),
-            soft_wrap=True)
+            mark, (f' {verdict}', mark.style)), soft_wrap=True)
 
     def log(self, title, lines):
         """Show lines of a log as they are."""
@@ -158,15 +151,14 @@ class Screen:
 
     def short(self, content):
         """Return text in which identifiers are cut so that lines fit."""
-        return self._printable(_IDENTIFIER.sub(r'\1…', content))
+        return _IDENTIFIER.sub(r'\1…', content)
 
     def _mark(self, holds):
-        return (text.Text(self._printable('✓'), 'bold green') if holds
-                else text.Text(self._printable('✗'), 'bold red'))
+        return (text.Text('✓', 'bold green') if holds
+                else text.Text('✗', 'bold red'))
 
     def _line(self, *parts):
-        self._console.print(text.Text.assemble(
-            *((self._printable(content), style) for content, style in parts)))
+        self._console.print(text.Text.assemble(*parts))
 
     def _indented(self, content, more=0):
         indent = _INDENT + more
@@ -177,9 +169,3 @@ class Screen:
                 line.append(segment.text, segment.style)
             line.rstrip()
             self._console.print(line)
-
-    def _printable(self, content):
-        if self._plain:
-            for sign, plain in _PLAIN.items():
-                content = content.replace(sign, plain)
-        return content

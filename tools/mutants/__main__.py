@@ -28,6 +28,7 @@ import yaml
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
+import tables  # noqa: E402
 import testing  # noqa: E402
 
 ROOT, OUT = testing.ROOT, testing.run_tests.OUT
@@ -173,12 +174,9 @@ def mutated(source, patterns=SOURCES):
 def sample(source, options):
     """Return mutants that cosmic-ray makes, which no test needs."""
     paths = mutated(source)
-    made = subprocess.run(
-        [str(pathlib.Path(sys.executable).parent / 'uv'), 'run', '--quiet',
-         '--no-project', '--with-requirements', 'mutants-requirements.txt',
-         'python', 'tools/mutants/making.py', str(options.seed),
-         str(options.sample), *paths],
-        cwd=source, check=True, stdout=subprocess.PIPE).stdout
+    made = tables.run_apart(
+        'mutants-requirements.txt', 'tools/mutants/making.py', options.seed,
+        options.sample, *paths, cwd=source, stdout=subprocess.PIPE).stdout
     return [mutant for mutant in map(json.loads, made.splitlines())
             if re.search(options.only, '{path}:{line} {change}'.format(
                 **mutant))]
