@@ -53,8 +53,7 @@ def parser(description, pattern=''):
     made.add_argument('--again', action='store_true',
                       help='forget the results there are')
     made.add_argument('--jobs', type=int, default=os.cpu_count())
-    made.add_argument('pattern', nargs='?', default=pattern,
-                      metavar='PATTERN')
+    made.add_argument('pattern', nargs='?', default=pattern, metavar='PATTERN')
     made.set_defaults(quick=False)
     return made
 

@@ -132,8 +132,7 @@ def main(arguments):
         help='then serve this Nova over HTTP on the loopback, until Ctrl-C')
     # A terminal may know no sign but letters.
     sys.stdout.reconfigure(errors='replace')
-    return tell(screens.Screen(sys.stdout),
-                parser.parse_args(arguments).keep)
+    return tell(screens.Screen(sys.stdout), parser.parse_args(arguments).keep)
 
 
 if __name__ == '__main__':

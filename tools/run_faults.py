@@ -94,8 +94,7 @@ def main():
         results.run, test, 'FAULTS', options.folder / f'{test}.log', options,
         options.only, lambda line: line.get('problem'))
         for test in tests], options.jobs)
-    logs = [results.lines(log)
-            for log in sorted(options.folder.glob('*.log'))]
+    logs = [results.lines(log) for log in sorted(options.folder.glob('*.log'))]
     found = [line for log in logs for line in log]
     table_rows = rows(logs)
     wrong = [f'{"LOST" if line["lost"] else "WRONG"}  {line["fault"]}: '

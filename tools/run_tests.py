@@ -351,8 +351,7 @@ def main(arguments):
     suites = list(itertools.takewhile(is_suite, arguments))
     patterns = arguments[len(suites):]
     if any(argument.startswith('-') for argument in patterns):
-        return max(
-            (hand_on(suite, patterns) for suite in suites), default=1)
+        return max((hand_on(suite, patterns) for suite in suites), default=1)
     total = Counts()
     began = time.monotonic()
     rows = []

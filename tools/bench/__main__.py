@@ -64,11 +64,9 @@ def run(part, options):
     if not options.show:
         with (STATE / f'{part}.log').open('w') as log:
             subprocess.run(
-                [sys.executable, '-W', 'ignore', __file__, part, '--into',
-                 str(path), '--rounds', str(options.rounds), '--servers',
-                 str(options.servers), '--clients',
-                 *map(str, options.clients)], cwd=ROOT, stdout=log,
-                stderr=log, check=True)
+                [sys.executable, '-W', 'ignore', __file__, *sys.argv[1:],
+                 '--into', path], cwd=ROOT, stdout=log, stderr=log,
+                check=True)
     return json.loads(path.read_text())
 
 
@@ -95,8 +93,7 @@ def main():
         parser.error(f'no such part: {", ".join(unknown)}')
     STATE.mkdir(parents=True, exist_ok=True)
     if options.into:
-        [part] = options.parts
-        options.into.write_text(json.dumps(_measure(part, options)))
+        _measure(options)
         return
     for part in options.parts or PARTS:
         tables.tell(run(part, options)['found'], tabling.OF[part],
@@ -105,12 +102,13 @@ def main():
             tables.plot(part, STATE / f'{part}.json', DOCS / f'{part}.svg')
 
 
-def _measure(part, options):
-    """Measure a part, and tell what else the machine had to do."""
+def _measure(options):
+    """Measure the part of a file, and what else the machine had to do."""
     busy = [os.getloadavg()[0]]
-    found = {**PARTS, **SPECIAL}[part](options)
+    found = {**PARTS, **SPECIAL}[options.into.stem](options)
     busy.append(os.getloadavg()[0])
-    return {'processors': os.cpu_count(), 'load': busy, 'found': found}
+    options.into.write_text(json.dumps({
+        'processors': os.cpu_count(), 'load': busy, 'found': found}))
 
 
 if __name__ == '__main__':

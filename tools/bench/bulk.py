@@ -42,8 +42,7 @@ def sample(cloud, kind, number, count):
     cloud.fixture.open_host()
     before, began = cloud.usage(), time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(number) as executor:
-        done = list(executor.map(
-            functools.partial(_ask, cloud, kind), buried))
+        done = list(executor.map(functools.partial(_ask, cloud, kind), buried))
     answered = time.perf_counter() - began
     servers = [server for server, *_ in done if server]
     failed = [error for *_, error in done if error]

@@ -92,8 +92,7 @@ class Cloud:
 
     def wait_until_active(self, *servers):
         """Wait until servers are ACTIVE, without asking Nova."""
-        wait(lambda: [('active', None)] * len(servers) == self._rows(
-            servers))
+        wait(lambda: [('active', None)] * len(servers) == self._rows(servers))
 
     def wait_until_ended(self, *servers):
         """Wait until servers are ACTIVE or in ERROR; return the latter."""

@@ -14,15 +14,12 @@ _OF_A_PROJECT = 100
 
 _KEYS = {
     'cell0': {
-        'instances': 'uuid', 'instance_extra': 'instance_uuid',
-        'instance_info_caches': 'instance_uuid',
-        'instance_system_metadata': 'instance_uuid',
-        'instance_faults': 'instance_uuid',
-        'instance_actions': 'instance_uuid',
-        'block_device_mapping': 'instance_uuid',
-        'instance_id_mappings': 'uuid'},
-    'api': {'instance_mappings': 'instance_uuid',
-            'request_specs': 'instance_uuid'},
+        'instances': 'uuid', 'instance_id_mappings': 'uuid', **dict.fromkeys((
+            'instance_extra', 'instance_info_caches', 'instance_faults',
+            'instance_system_metadata', 'instance_actions',
+            'block_device_mapping'), 'instance_uuid')},
+    'api': dict.fromkeys(
+        ('instance_mappings', 'request_specs'), 'instance_uuid'),
 }
 
 

@@ -60,8 +60,7 @@ class Story(dialogues.Dialogue):
         self._id = self._create(**SERVER)
         self._buried = self._poll(self._path())
         fault = self._buried.get('fault', {}).get('message', 'none')
-        self._screen.answered(
-            200, status=self._buried['status'], fault=fault)
+        self._screen.answered(200, status=self._buried['status'], fault=fault)
         self._claim('its status is ERROR', 'ERROR', self._buried['status'])
         wanted = 'No valid host was found'
         self._claim(f'its fault says "{wanted}"', wanted, fault[:len(wanted)])
@@ -157,8 +156,7 @@ class Story(dialogues.Dialogue):
             (port.get('device_id'), port.get('binding:host_id')))
 
     def _show_history(self):
-        self._screen.step(
-            'Its history', 'The failed create is not forgotten.')
+        self._screen.step('Its history', 'The failed create is not forgotten.')
         told = [(action['action'], event['event'],
                  event['start_time'][11:19], event['result'])
                 for action in self._actions()

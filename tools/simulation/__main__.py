@@ -33,8 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.parts) - {*parts.PARTS}:
         parser.error(f'no such part: {", ".join(unknown)}')
-    for folder in (STATE, DOCS):
-        folder.mkdir(parents=True, exist_ok=True)
+    STATE.mkdir(parents=True, exist_ok=True)
     for part in options.parts or parts.PARTS:
         path = STATE / f'{part}.json'
         if not options.show:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
 import datetime
 import typing as ty
@@ -16,8 +15,8 @@ from tools.simulation import service
 from tools.simulation import tabling
 from tools.simulation import world as worlds
 
-_Make = collections.abc.Callable[[], worlds.Policy]
-_Ways = collections.abc.Mapping[str, _Make]
+_Make = ty.Callable[[], worlds.Policy]
+_Ways = ty.Mapping[str, _Make]
 
 POLICIES: _Ways = {
     tabling.POLLING: owners.Polling,
@@ -44,15 +43,12 @@ def run(
     spreading: bool = True,
 ) -> results.Result:
     """Run a scenario once."""
-    world = worlds.World(
-        scenario, scenario.workload(seed), make(), spreading)
+    world = worlds.World(scenario, scenario.workload(seed), make(), spreading)
     world.run()
     return results.of(world)
 
 
-def measure(
-    part: str, tell: collections.abc.Callable[[str], None]
-) -> dict[str, ty.Any]:
+def measure(part: str, tell: ty.Callable[[str], None]) -> dict[str, ty.Any]:
     """Run each way of a part in each of its scenarios, with all seeds."""
     names, ways, spreading = PARTS[part]
     found: dict[str, ty.Any] = {}

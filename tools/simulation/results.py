@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
 import math
 import statistics
@@ -16,6 +15,9 @@ from tools.simulation import world as worlds
 # Of five seeds, half of an interval of 95 % in standard errors (Student).
 SEEDS = range(1, 6)
 _STUDENT = 2.776
+
+_Matches = ty.Callable[[workload.Request], bool]
+_Runs = ty.Sequence[dict[str, ty.Any]]
 
 # Servers of a project on the mean, from which it is a middle one.
 _MIDDLE = 20
@@ -50,9 +52,7 @@ def of(world: worlds.World) -> Result:
     asked, counts = world.asked, world.counts
     placed = max(counts.placed, 1)
 
-    def waits(
-        matches: collections.abc.Callable[[workload.Request], bool]
-    ) -> list[float]:
+    def waits(matches: _Matches) -> list[float]:
         return [((world.now if one.placed_at is None else one.placed_at)
                  - one.at) / workload.HOUR
                 for one in asked.requests if matches(one)] or [0.0]
@@ -60,9 +60,7 @@ def of(world: worlds.World) -> Result:
     def others(one: workload.Request) -> bool:
         return one.project not in asked.flooding
 
-    def mean(
-        matches: collections.abc.Callable[[workload.Request], bool]
-    ) -> float:
+    def mean(matches: _Matches) -> float:
         return statistics.fmean(waits(matches))
 
     return Result(
@@ -81,7 +79,7 @@ def of(world: worlds.World) -> Result:
              flavor.cores for flavor in workload.FLAVORS})})
 
 
-def spread(values: collections.abc.Iterable[float]) -> str:
+def spread(values: ty.Iterable[float]) -> str:
     """Return a mean, and half of the interval in which it lies in 95 %."""
     values = list(values)
     mean = statistics.fmean(values)
@@ -90,9 +88,6 @@ def spread(values: collections.abc.Iterable[float]) -> str:
     return f'{mean:.{digits}f} ± {half:.{digits}f}'
 
 
-def by(
-    ones: collections.abc.Sequence[dict[str, ty.Any]],
-    others: collections.abc.Sequence[dict[str, ty.Any]], name: str,
-) -> list[float]:
+def by(ones: _Runs, others: _Runs, name: str) -> list[float]:
     """Return a figure of one policy by that of another, seed by seed."""
     return [one[name] / other[name] for one, other in zip(ones, others)]

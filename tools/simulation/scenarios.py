@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
+import typing as ty
 
 from tools.simulation import cloud
 from tools.simulation import workload
@@ -31,7 +31,7 @@ class Scenario:
     away: int
     load: float
     flood: int
-    floods: collections.abc.Sequence[float]
+    floods: ty.Sequence[float]
     hours: float
     until: float
     slower: float = 1.0

@@ -97,8 +97,7 @@ class Service:
         shapes = {flavor for flavor, queue in self._queues.items() if any(
             self._is_ready(server, now)
             for servers in queue.values() for server in servers)}
-        self._admission.forget_others(
-            [_room(flavor) for flavor in shapes])
+        self._admission.forget_others([_room(flavor) for flavor in shapes])
         # Python orders a set by chance.
         self._send([server for flavor in sorted(shapes, key=str)
                     if self._world.cloud.offers(flavor)

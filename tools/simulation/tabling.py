@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import typing as ty
 
 from tools.simulation import results
@@ -12,7 +11,7 @@ from tools.simulation import results
 POLLING = 'owners poll'
 
 _Runs = dict[str, dict[str, list[dict[str, ty.Any]]]]
-_Rows = collections.abc.Iterator[tuple[str, ...]]
+_Rows = ty.Iterator[tuple[str, ...]]
 
 
 def policies(found: _Runs) -> _Rows:
@@ -64,9 +63,7 @@ def packing(found: _Runs) -> _Rows:
     yield from (row[1:] for row in rows)
 
 
-def _cells(
-    runs: list[dict[str, ty.Any]], *names: str
-) -> collections.abc.Iterator[str]:
+def _cells(runs: list[dict[str, ty.Any]], *names: str) -> ty.Iterator[str]:
     return (results.spread(run[name] for run in runs) for name in names)
 
 

@@ -11,11 +11,11 @@ analysis. What is not there is assumed, and said to be.
 from __future__ import annotations
 
 import bisect
-import collections.abc
 import dataclasses
 import math
 import random
 import statistics
+import typing as ty
 
 HOUR = 3600.0
 
@@ -112,7 +112,7 @@ class Maker:
 
     def make(
         self, cores: float, ram: float, hours: float, flood: int,
-        floods: collections.abc.Sequence[float],
+        floods: ty.Sequence[float],
     ) -> Workload:
         """Return a workload.
 
@@ -150,9 +150,7 @@ class Maker:
             found.append(one)
         return found
 
-    def _regular(
-        self, servers: int, seconds: float
-    ) -> collections.abc.Iterator[Request]:
+    def _regular(self, servers: int, seconds: float) -> ty.Iterator[Request]:
         """Yield batches, with as many servers as end in the same time."""
         sizes = [round(self._of(_BATCHES)) for _ in range(1 << 14)]
         lifetime = sum(self._lifetimes) / len(self._lifetimes)
@@ -165,7 +163,7 @@ class Maker:
 
     def _batch(
         self, project: int, at: float, count: int
-    ) -> collections.abc.Iterator[Request]:
+    ) -> ty.Iterator[Request]:
         for number in range(count):
             # nova-api makes one after the other.
             yield self._one(project, at + number * 0.01)

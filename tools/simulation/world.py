@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
 import sched
 import typing as ty
@@ -73,8 +72,7 @@ class World:
             self.now += pause or 0.0
 
     def at(
-        self, when: float, act: collections.abc.Callable[..., ty.Any],
-        *arguments: ty.Any,
+        self, when: float, act: ty.Callable[..., ty.Any], *arguments: ty.Any
     ) -> None:
         """Have something happen."""
         self._events.enterabs(when, 0, act, arguments)
