@@ -14,8 +14,7 @@ def credentials(plan, user):
         'auth_type': 'password', 'auth_url': plan.url('keystone'),
         'username': user, 'password': plans.PASSWORD,
         'user_domain_id': 'default', 'project_name': 'service',
-        'project_domain_id': 'default',
-    }
+        'project_domain_id': 'default'}
 
 
 def authtoken(plan, user):
@@ -25,8 +24,7 @@ def authtoken(plan, user):
         'www_authenticate_uri': plan.url('keystone'),
         'memcached_servers': plan.memcached,
         'service_token_roles': 'service',
-        'service_token_roles_required': 'true',
-    }
+        'service_token_roles_required': 'true'}
 
 
 def state(plan, name):

@@ -16,8 +16,7 @@ def controller(plan, host):
         **_common(plan, host, ''),
         **_databases(plan, 'nova_cell0'),
         'keystone_authtoken': common.authtoken(plan, 'nova'),
-        'quota': {'instances': '-1', 'cores': '-1', 'ram': '-1'},
-    }
+        'quota': {'instances': '-1', 'cores': '-1', 'ram': '-1'}}
     if plan.enabled:
         for section, values in settings.ENABLED.items():
             options[section] = {**options.get(section, {}), **values}
@@ -38,24 +37,19 @@ def waiting(plan):
         'auth_type': 'password', 'auth_url': plan.url('keystone'),
         'username': plans.WAITING, 'password': plans.PASSWORD,
         'user_domain_id': 'default',
-        'metrics': f'127.0.0.1:{plan.ports["metrics"]}',
-    }
+        'metrics': f'127.0.0.1:{plan.ports["metrics"]}'}
     return options
 
 
 def manage(plan):
     """Return the file of nova-manage."""
-    options = controller(plan, 'manage')
-    options.update(_databases(plan, 'nova_cell1'))
-    return options
+    return {**controller(plan, 'manage'), **_databases(plan, 'nova_cell1')}
 
 
 def conductor(plan, cell):
     """Return the file of the nova-conductor of a cell."""
-    return {
-        **_common(plan, cell, cell),
-        'database': {'connection': plan.database(f'nova_{cell}')},
-    }
+    return {**_common(plan, cell, cell),
+            'database': {'connection': plan.database(f'nova_{cell}')}}
 
 
 def compute(plan, host):
@@ -74,23 +68,18 @@ def _common(plan, host, virtual_host):
     credentials = common.credentials(plan, 'nova')
     return {
         'DEFAULT': {
-            'host': host,
-            'my_ip': '127.0.0.1',
+            'host': host, 'my_ip': '127.0.0.1',
             'transport_url': plan.broker(virtual_host),
             'state_path': common.state(plan, host),
             'concurrency_backend': 'threading',
             # A cell has one host at first.
-            'allow_resize_to_same_host': 'true',
-        },
-        'placement': credentials,
-        'neutron': credentials,
-        'glance': credentials,
-        'cinder': credentials,
+            'allow_resize_to_same_host': 'true'},
+        **dict.fromkeys(
+            ('placement', 'neutron', 'glance', 'cinder'), credentials),
         'service_user': {**credentials, 'send_service_user_token': 'true'},
         'oslo_concurrency': common.locks(plan, host),
         'conductor': {'workers': '1'},
         'scheduler': {'workers': '1'},
         # A build that is tried again asks the superconductor for nothing.
         'workarounds': {'disable_group_policy_check_upcall': 'true'},
-        'vnc': {'enabled': 'false'},
-    }
+        'vnc': {'enabled': 'false'}}

@@ -7,63 +7,53 @@ from tools.cloud.configuration import common
 
 def keystone(plan):
     """Return keystone.conf."""
+    keys = {'key_repository': common.state(plan, 'keystone/fernet-keys')}
     return {
         'database': {'connection': plan.database('keystone')},
-        'fernet_tokens': {
-            'key_repository': common.state(plan, 'keystone/fernet-keys')},
-        'fernet_receipts': {
-            'key_repository': common.state(plan, 'keystone/fernet-keys')},
+        'fernet_tokens': keys, 'fernet_receipts': keys,
         'cache': {
             'enabled': 'true', 'backend': 'dogpile.cache.pymemcache',
-            'memcache_servers': plan.memcached},
-    }
+            'memcache_servers': plan.memcached}}
 
 
 def glance(plan):
     """Return glance-api.conf."""
     staging = common.state(plan, 'glance/staging')
     return {
-        'DEFAULT': {
-            'enabled_backends': 'files:file',
-            'node_staging_uri': f'file://{staging}',
-        },
+        'DEFAULT': {'enabled_backends': 'files:file',
+                    'node_staging_uri': f'file://{staging}'},
         'database': {'connection': plan.database('glance')},
         'glance_store': {'default_backend': 'files'},
         'files': {
             'filesystem_store_datadir': common.state(plan, 'glance/images')},
-        'os_glance_staging_store': {
-            'filesystem_store_datadir': staging},
+        'os_glance_staging_store': {'filesystem_store_datadir': staging},
         'os_glance_tasks_store': {
             'filesystem_store_datadir': common.state(plan, 'glance/tasks')},
         'keystone_authtoken': common.authtoken(plan, 'glance'),
         'oslo_concurrency': common.locks(plan, 'glance'),
         'paste_deploy': {
             'flavor': 'keystone',
-            'config_file': str(common.ETC / 'glance/glance-api-paste.ini')},
-    }
+            'config_file': str(common.ETC / 'glance/glance-api-paste.ini')}}
 
 
 def placement(plan):
     """Return placement.conf."""
     return {
         'placement_database': {'connection': plan.database('placement')},
-        'keystone_authtoken': common.authtoken(plan, 'placement'),
-    }
+        'keystone_authtoken': common.authtoken(plan, 'placement')}
 
 
 def neutron(plan):
     """Return neutron.conf, with the options of its plug-in."""
     return {
         'DEFAULT': {
-            'core_plugin': 'ml2',
-            'service_plugins': 'router',
+            'core_plugin': 'ml2', 'service_plugins': 'router',
             'transport_url': plan.broker(),
             'state_path': common.state(plan, 'neutron'),
             'api_paste_config': str(common.ETC / 'neutron/api-paste.ini'),
             'dhcp_agent_notification': 'false',
             'notify_nova_on_port_status_changes': 'true',
-            'notify_nova_on_port_data_changes': 'true',
-        },
+            'notify_nova_on_port_data_changes': 'true'},
         'database': {'connection': plan.database('neutron')},
         'keystone_authtoken': common.authtoken(plan, 'neutron'),
         'nova': common.credentials(plan, 'nova'),
@@ -75,8 +65,7 @@ def neutron(plan):
             'type_drivers': 'local', 'tenant_network_types': 'local',
             'mechanism_drivers': 'loopback',
             'extension_drivers': 'port_security'},
-        'securitygroup': {'enable_security_group': 'true'},
-    }
+        'securitygroup': {'enable_security_group': 'true'}}
 
 
 def cinder(plan):
@@ -84,17 +73,14 @@ def cinder(plan):
     locks = common.state(plan, 'cinder/coordination')
     return {
         'DEFAULT': {
-            'host': 'cinder',
-            'transport_url': plan.broker(),
+            'host': 'cinder', 'transport_url': plan.broker(),
             'state_path': common.state(plan, 'cinder'),
             'api_paste_config': str(common.ETC / 'cinder/api-paste.ini'),
             'resource_query_filters_file': str(
                 common.ETC / 'cinder/resource_filters.json'),
-            'enabled_backends': 'files',
-            'default_volume_type': 'files',
+            'enabled_backends': 'files', 'default_volume_type': 'files',
             'quota_volumes': '-1', 'quota_snapshots': '-1',
-            'quota_gigabytes': '-1',
-        },
+            'quota_gigabytes': '-1'},
         'files': {
             'volume_driver': 'cloud_drivers.volumes.FileDriver',
             'volume_backend_name': 'files'},
@@ -105,6 +91,4 @@ def cinder(plan):
             **common.credentials(plan, 'cinder'),
             'send_service_user_token': 'true'},
         'oslo_concurrency': common.locks(plan, 'cinder'),
-        'coordination': {
-            'backend_url': f'file://{locks}'},
-    }
+        'coordination': {'backend_url': f'file://{locks}'}}
