@@ -41,11 +41,6 @@ def series(names):
     return sorted(test.id() for test in testtools.iterate_tests(found))
 
 
-def _planned(found):
-    """Return the last plan of a series; None if there is none."""
-    return next((line for line in reversed(found) if 'planned' in line), None)
-
-
 def rows(logs):
     """Return the rows of the table.
 
@@ -54,9 +49,11 @@ def rows(logs):
     groups = collections.defaultdict(list)
     planned = collections.Counter()
     for found in logs:
-        plan = _planned(found)
-        if plan is None:
+        plans = [line for line in found if 'planned' in line]
+        if not plans:
             continue
+        # The last one is of this run.
+        plan = plans[-1]
         kind = KINDS[plan['test'].split('.')[2]]
         for process, count in plan['planned'].items():
             planned[kind, plan['story'], process] += count

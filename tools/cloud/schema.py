@@ -21,7 +21,11 @@ NAMES = ('keystone', 'glance', 'placement', 'neutron', 'cinder', *_NOVA)
 
 def create(plan):
     """Create the databases, empty."""
-    with _connect(plan) as connection, connection.cursor() as cursor:
+    url = _address(plan)
+    with pymysql.connect(
+            host=url.hostname, port=url.port or 3306, user=url.username,
+            password=url.password or '', autocommit=True) as connection, \
+            connection.cursor() as cursor:
         for name in NAMES:
             cursor.execute(f'CREATE DATABASE IF NOT EXISTS `{name}` '
                            f'CHARACTER SET utf8mb3')
@@ -111,13 +115,6 @@ def _nova_manage(plan, *arguments):
 
 def _manage_file(plan):
     return plan.folder / 'etc' / 'nova-manage' / 'nova.conf'
-
-
-def _connect(plan):
-    url = _address(plan)
-    return pymysql.connect(
-        host=url.hostname, port=url.port or 3306, user=url.username,
-        password=url.password or '', autocommit=True)
 
 
 def _address(plan):

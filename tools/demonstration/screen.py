@@ -64,11 +64,7 @@ class Screen:
         self._steps += 1
         self._line()
         self._line((f'{self._steps:>2}  ', 'bold cyan'), (title, 'bold'))
-        self.say(introduction)
-
-    def say(self, sentence):
-        """Tell something that is neither asked nor answered."""
-        self._indented(text.Text(sentence))
+        self._indented(text.Text(introduction))
 
     def asked(self, method, path, version, body=None, who='user'):
         """Show a request."""

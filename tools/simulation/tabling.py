@@ -36,7 +36,8 @@ def waits(found: _Runs) -> _Rows:
     ways = found['outage']
     [first, *_] = next(iter(ways.values()))
     yield ('policy', *(f'{name} projects' for name in first['by_project']),
-           *(_cores(name) for name in first['by_cores']))
+           *(f'{name} core{"" if name == "1" else "s"}'
+             for name in first['by_cores']))
     for way, runs in ways.items():
         yield (way, *(results.spread(run[kind][name] for run in runs)
                       for kind in ('by_project', 'by_cores')
@@ -65,10 +66,6 @@ def packing(found: _Runs) -> _Rows:
 
 def _cells(runs: list[dict[str, ty.Any]], *names: str) -> ty.Iterator[str]:
     return (results.spread(run[name] for run in runs) for name in names)
-
-
-def _cores(number: str) -> str:
-    return '1 core' if number == '1' else f'{number} cores'
 
 
 OF = {'policies': (policies, waits), 'agings': (agings,),
