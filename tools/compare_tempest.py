@@ -36,10 +36,6 @@ CLOUD = pathlib.Path(os.environ.get(
 class Log(comparison.Log):
     """Takes what happens to a class for what happens to its tests."""
 
-    def __init__(self, title, tests, bar, path, alone):
-        super().__init__(title, tests, bar, path, alone)
-        self._tests = tests
-
     def __call__(self, test):
         found = re.fullmatch(r'(?:setUp|tearDown)Class \((.*)\)', test['id'])
         if not found:

@@ -30,8 +30,7 @@ class Log(run_tests.Report):
 
     def __init__(self, title, tests, bar, path, alone):
         super().__init__(title, len(tests), bar)
-        self._path = path
-        self._alone = alone
+        self._tests, self._path, self._alone = tests, path, alone
 
     def tell(self, test, outcome):
         line = {'test': test['id'], 'outcome': outcome, 'alone': self._alone}

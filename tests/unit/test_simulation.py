@@ -20,6 +20,7 @@ from tools.simulation import tabling
 from tools.simulation import workload
 
 SMALL, LARGE = workload.Flavor(1, 1.75), workload.Flavor(8, 56)
+SEED = 1
 
 
 class TargetsTest(testtools.TestCase):
@@ -27,7 +28,7 @@ class TargetsTest(testtools.TestCase):
 
     def test_the_service_reaches_its_targets(self):
         polling, fair = (
-            parts.run(scenarios.ALL['outage'], scenarios.SAMPLE,
+            parts.run(scenarios.ALL['outage'], SEED,
                       parts.POLICIES[way])
             for way in (tabling.POLLING, 'service, fair'))
         self.assertLess(5000, fair.placed)
@@ -42,7 +43,7 @@ class TargetsTest(testtools.TestCase):
         scenario = dataclasses.replace(
             scenarios.ALL['outage'], down=20, hours=2, until=3)
         found = parts.run(
-            scenario, scenarios.SAMPLE, parts.POLICIES['service, fair'])
+            scenario, SEED, parts.POLICIES['service, fair'])
         self.assertLess(5000, found.placed)
         self.assertLess(found.calls, 2)
         self.assertLess(found.disturbed, 0.15)

@@ -188,14 +188,6 @@ def spent(before, after):
 class StatementLog:
     """Counts the statements that MariaDB is sent."""
 
-    _COUNTED = """
-        SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Query'
-        AND thread_id != CONNECTION_ID()
-        AND CONVERT(argument USING utf8mb4) RLIKE
-            '^[[:space:]]*(SELECT|INSERT|UPDATE|DELETE)'
-        AND CONVERT(argument USING utf8mb4) NOT RLIKE
-            '^SELECT (1|@@)|services'"""
-
     def __init__(self, cloud):
         self._cloud = cloud
 
@@ -208,4 +200,14 @@ class StatementLog:
 
     def __exit__(self, *exc):
         self._cloud.query('SET GLOBAL general_log = OFF')
-        [(self.count,)] = self._cloud.query(self._COUNTED)
+
+    def count(self, kinds='SELECT|INSERT|UPDATE|DELETE',
+              others='^SELECT (1|@@)|services'):
+        """Return how many it was sent of some kinds, without others."""
+        [(count,)] = self._cloud.query("""
+            SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Query'
+            AND thread_id != CONNECTION_ID()
+            AND CONVERT(argument USING utf8mb4) RLIKE %s
+            AND CONVERT(argument USING utf8mb4) NOT RLIKE %s""",
+            f'^[[:space:]]*({kinds})', others)
+        return count

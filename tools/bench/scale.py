@@ -77,7 +77,7 @@ def _rebuilds(cloud, rounds):
         pairs.sample(cloud, lambda: cloud.rebuild(buried[0]), kept=buried)
         # The conductor looks once more whether something is left to clear.
         time.sleep(1)
-    return {**found, 'statements': log.count}
+    return {**found, 'statements': log.count()}
 
 
 def _recover(cloud):

@@ -23,11 +23,6 @@ _METRIC = r'(?m)^cell0_rebuild_wait_{}(?:{{.*}})? (.*)$'
 _SWEEPS = 'sweep_seconds_count'
 _COMPARED = (_SWEEPS, 'sweep_seconds_sum', 'probes_total',
              'probe_seconds_total', 'requests_total')
-_WRITES = """
-    SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Query'
-    AND CONVERT(argument USING utf8mb4) RLIKE
-        '^[[:space:]]*(INSERT|UPDATE|DELETE)'
-    AND CONVERT(argument USING utf8mb4) NOT RLIKE 'services|compute_nodes'"""
 
 
 def measure(counts=COUNTS):
@@ -144,7 +139,8 @@ def _watch(cloud, count):
             real.wait(lambda: service.metric(_SWEEPS) > before[_SWEEPS],
                       pause=0.5)
             called = scheduler_calls()
-        [(writes,)] = cloud.query(_WRITES)
+        statements = log.count()
+        writes = log.count('INSERT|UPDATE|DELETE', 'services|compute_nodes')
         seconds = time.perf_counter() - began
         spent = real.spent(used, cloud.usage())
         after, peak = service.all(), service.peak()
@@ -157,7 +153,7 @@ def _watch(cloud, count):
             'read': _seconds_to_read(cloud), 'mib': peak,
             'sweep': more['sweep_seconds_sum'] / sweeps,
             'sweeps': sweeps / seconds * 60,
-            'statements': log.count / sweeps, 'writes': writes,
+            'statements': statements / sweeps, 'writes': writes,
             'probes': more['probes_total'] / sweeps,
             'probe': more['probe_seconds_total'] / more['probes_total'],
             'placement': spent['placement'] / seconds,

@@ -107,11 +107,10 @@ class Cloud:
         """Stop what was started and nothing else."""
         last = ('mariadb', 'rabbitmq', 'epmd', 'memcached')
         running = daemons.Daemon.all(self.plan.folder)
-        for group in (
-                [found for found in running if found.name not in last],
-                [found for found in running if found.name in last]):
+        for is_last in (False, True):
             with concurrent.futures.ThreadPoolExecutor(20) as pool:
-                list(pool.map(self._stop, group))
+                list(pool.map(self._stop, [
+                    one for one in running if (one.name in last) == is_last]))
 
     def _stop_others(self):
         """Stop what an earlier plan had and this one has not."""

@@ -72,10 +72,6 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
         """Start a compute service on a host."""
         self._start_compute(host)
 
-    def port(self, port_id):
-        """Return a port as Neutron has it."""
-        return self.neutron.show_port(port_id)['port']
-
     def allocations(self, server_id):
         """Return the names of the hosts on which Placement has a claim."""
         return [self._get_resource_provider_by_uuid(provider)['name']

@@ -150,7 +150,7 @@ class Story(dialogues.Dialogue):
             ('created', self._buried['created'], server['created']),
         ])
         self._claim(f'it runs on {HOST}', HOST, host)
-        port = self._nova.port(PORT['id'])
+        port = self._nova.neutron.show_port(PORT['id'])['port']
         self._claim(
             f'Neutron has its port bound on {HOST}', (self._id, HOST),
             (port.get('device_id'), port.get('binding:host_id')))

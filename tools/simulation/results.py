@@ -39,7 +39,6 @@ class Result:
     calls: float
     disturbed: float
     inversions: int
-    passed: int
     others: float
     flooding: float
     longest: float
@@ -66,8 +65,7 @@ def of(world: worlds.World) -> Result:
     return Result(
         counts.placed, counts.calls / placed,
         (counts.calls - counts.placed) / placed,
-        counts.inversions, counts.passed, mean(others),
-        mean(lambda one: not others(one)),
+        counts.inversions, mean(others), mean(lambda one: not others(one)),
         statistics.quantiles(waits(lambda one: True), n=100)[-1],
         {'small': mean(lambda one: others(one)
                        and asked.sizes[one.project] < _MIDDLE),

@@ -50,5 +50,3 @@ ALL = {
     'full': Scenario(1000, 0, 0.95, 6000, range(12), 12, 18),
     'trickle': Scenario(1000, 0, 0.98, 600, (0,), 24, 24, slower=10),
 }
-# The seed that each change of the code runs the outage with.
-SAMPLE = 1

@@ -159,12 +159,9 @@ class Service:
     def _count(self, server: _Server, now: datetime.datetime) -> None:
         """Count whether an older one alike comes later."""
         alike = self._queues[server.request.flavor][server.request.project]
-        older = [one for one in itertools.takewhile(
-            lambda one: one is not server, alike)
-            if one.record.uuid not in self._admission.on_their_way]
-        ready = any(self._is_ready(one, now) for one in older)
-        self._world.counts.inversions += ready
-        self._world.counts.passed += bool(older) and not ready
+        self._world.counts.inversions += any(
+            self._is_ready(one, now) for one in itertools.takewhile(
+                lambda one: one is not server, alike))
 
     def _try(self, server: _Server) -> None:
         world, record = self._world, server.record

@@ -31,13 +31,11 @@ class Counts:
     :param calls: of the scheduler, for servers that wait.
     :param inversions: servers that were tried, or got a host where each tries
         for himself, before an older one of the same project and flavor.
-    :param passed: servers that were tried while such an older one rested.
     """
 
     placed: int = 0
     calls: int = 0
     inversions: int = 0
-    passed: int = 0
 
 
 class World:
