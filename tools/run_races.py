@@ -26,7 +26,6 @@ APART = ('equal', 'refused', 'told late', 'different')
 HEADER = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
           'like an order', 'refused', 'as Nova', 'told late',
           'waited for a lock', 'like no order')
-SHORT_HEADER = ('', 'schedules', 'in pairs')
 
 
 def pairs():
@@ -112,8 +111,8 @@ def main():
     tables.report(wrong, HEADER, table_rows, crashes)
     if options.write_docs:
         tables.keep('races', HEADER, table_rows)
-        tables.write(DOCS, 'tools/run_races.py', SHORT_HEADER,
-                     short(table_rows))
+        tables.write(DOCS, 'tools/run_races.py',
+                     ('', 'schedules', 'in pairs'), short(table_rows))
     # A part of the schedules was asked for, or all of each pair.
     is_part = options.sample or options.minutes < math.inf
     missing = [] if is_part else [

@@ -37,17 +37,13 @@ def measure(counts=COUNTS):
         for count in counts:
             if count > there * SHAPES:
                 for number, template in enumerate(templates):
-                    scale.clone(cloud, template,
-                                *_span(number, there, count // SHAPES))
+                    # Those of each shape have numbers of their own.
+                    first = number * max(COUNTS)
+                    scale.clone(cloud, template, first + there,
+                                first + count // SHAPES - 1)
                 there = count // SHAPES
             found[count] = _watch(cloud, count)
     return found
-
-
-def _span(number, there, wanted):
-    """Return the numbers of the clones of one shape."""
-    first = number * max(COUNTS)
-    return first + there, first + wanted - 1
 
 
 def _bury(cloud, number):

@@ -21,8 +21,6 @@ from tools.cloud import daemons
 from tools.cloud import display as displays
 from tools.cloud import plan as plans
 
-_EXTERNAL = ('database_url', 'broker_url', 'memcached_url')
-
 
 def main(arguments):
     """Read the command line and return the exit code."""
@@ -88,7 +86,7 @@ def _planned(plan, options):
     """
     if plan is None:
         plan = plans.Plan.make(plans.FOLDER)
-        for name in _EXTERNAL:
+        for name in ('database_url', 'broker_url', 'memcached_url'):
             setattr(plan, name, os.environ.get(
                 f'CELL0_REBUILD_CLOUD_{name.upper()}'))
         count = 2 if options.computes is None else options.computes
@@ -140,21 +138,16 @@ def _down(cloud, options):
 
 
 def _status(cloud, options):
+    memory = {process.pid: process.info['memory_info'].rss
+              for process in psutil.process_iter(['memory_info'])}
     total = 0
     for daemon in daemons.Daemon.all(cloud.plan.folder)[::-1]:
-        resident = sum(_resident(pid) for pid in daemon.members())
+        resident = sum(memory.get(pid, 0) for pid in daemon.members())
         total += resident
         displays.OUT.print(
             f'{daemon.name:<24} {"running" if daemon.running else "ENDED":<8}'
             f' {daemon.recorded["pid"]:>7} {resident / 2**20:6.0f} MiB')
     displays.OUT.print(f'{total / 2**30:.2f} GiB resident')
-
-
-def _resident(pid):
-    try:
-        return psutil.Process(pid).memory_info().rss
-    except psutil.NoSuchProcess:
-        return 0
 
 
 if __name__ == '__main__':
