@@ -12,7 +12,7 @@ EDGES = $(firstword $(RELEASES)) $(lastword $(filter-out $(NEWEST),$(RELEASES)))
 .PHONY: system-packages help environment demo test test-all unit functional eventlet \
 	faults races integration stress soak test-faults test-races matrix \
 	matrix-edges upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
-	simulate clean cloud-environment cloud cloud-down e2e
+	simulate clean cloud-environment cloud cloud-down e2e few-e2e
 
 help:
 	@echo "make environment  the environment of all that follows, in .venv"
@@ -37,6 +37,7 @@ help:
 	@echo "make cloud        run a small real cloud on the loopback"
 	@echo "make cloud-down   stop it"
 	@echo "make e2e          the tests on such a cloud, by its clients"
+	@echo "make few-e2e      those of them that each change has to pass"
 	@echo "make matrix       the unit and functional tests on every release of"
 	@echo "                  Nova that is supported, and on Debian's"
 	@echo "make matrix-edges"
@@ -92,9 +93,9 @@ cloud-down:
 	@test ! -x $(CLOUD_VENV)/bin/python || \
 		$(CLOUD_VENV)/bin/python -m tools.cloud down $(ARGS)
 
-e2e: cloud-environment system-packages
+e2e few-e2e: cloud-environment system-packages
 	@tools/environment.sh .state/older-client-venv older-client
-	@$(CLOUD_VENV)/bin/python tools/run_tests.py e2e $(if $(ARGS),'$(ARGS)')
+	@$(CLOUD_VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
 
 stress: environment system-packages
 	@CELL0_REBUILD_STRESS=600 $(VENV)/bin/python tools/run_tests.py \

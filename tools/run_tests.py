@@ -12,7 +12,7 @@ the tests that say most in least time, for a release of Nova that CI does not
 run all of them on. "faults" runs a sample of the faults that
 tools/run_faults.py runs all of, and "races" one of the orders that
 tools/run_races.py runs all of. A suite with "few-" before its name is the part
-of it that "make test" runs. PATTERN selects tests by regular expression. With
+of it that CI runs. PATTERN selects tests by regular expression. With
 options of "stestr run", like "--failing" or "--serial", stestr shows its own
 display.
 """
@@ -47,11 +47,13 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
            '{task.fields[counts]}')
 
-# What "make test" leaves to "make test-all", by the reason for it. Of a test
-# with data of ddt, that is all but the first, too.
+# What "make test" leaves to "make test-all", and "make few-e2e" to "make e2e",
+# by the reason for it. Of a test with data of ddt, that is all but the first,
+# too.
 FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
 LONG = {
     'it takes minutes': (
+        'e2e.test_capacity', 'e2e.test_restarts',
         'functional.api.test_fuzz', 'integration.test_crashes',
         'integration.test_soak', 'integration.test_stress',
         'unit.test_nova_tests', 'unit.test_simulation'),
@@ -114,6 +116,7 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
            'few-functional': ('functional', rf'{_SHORT}(?!.*{FURTHER})', {}),
            'few-faults': ('faults', r'faults\.test_(?!kill)',
                           {'CELL0_REBUILD_FAULTS_SAMPLE': '3'}),
+           'few-e2e': ('e2e', _SHORT, {}),
            'few-integration': ('integration', _SHORT, {}),
            # Each death of a real process takes seconds.
            'faults': ('faults', r'faults\.test_(?!kill)', {}),
