@@ -68,18 +68,21 @@ def discover_hosts(plan):
 
 
 def run(plan, name, *command):
-    """Run a command and return what is in its log.
+    """Run a command and return what it has printed and logged.
 
-    :param name: of the log, which may have what earlier ones have said.
+    :param name: of the log, which keeps what earlier ones have said.
     :raises ProcessError: if it fails.
     """
     home, logs = plan.folder / 'home' / name, plan.folder / 'log'
     for folder in (home, logs):
         folder.mkdir(parents=True, exist_ok=True)
+    log = logs / f'{name}.log'
+    log.touch()
     process = processes.Process(
-        name, command, logs / f'{name}.log', processes.clean_environment(home))
+        name, command, log, processes.clean_environment(home))
+    earlier = len(process.output)
     process.start().finish(seconds=1800)
-    return process.output
+    return process.output[earlier:]
 
 
 def _keystone(plan):
