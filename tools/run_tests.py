@@ -92,8 +92,7 @@ LONG = {
         'functional.wait.test_sweep', 'functional.wait.test_sweep_costs',
         'functional.wait.test_why'),
 }
-_MODULES = '|'.join(re.escape(name) for names in LONG.values()
-                    for name in names)
+_MODULES = '|'.join(map(re.escape, itertools.chain(*LONG.values())))
 _SHORT = rf'^(?!tests\.(?:{_MODULES})\.)'
 
 # What is not a folder: where the tests are, which, and in which environment.

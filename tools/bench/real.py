@@ -114,7 +114,7 @@ class Cloud:
             'SELECT id FROM api.request_specs WHERE instance_uuid IN %s '
             'AND spec LIKE %s', servers, '%"cell0_rebuild"%'))
 
-    def wait_until_told(self, servers):
+    def wait_until_told(self, *servers):
         """Wait until the owners of servers read why they wait."""
         wait(lambda: self.query(
             'SELECT COUNT(*) FROM cell0.instance_actions WHERE '

@@ -42,7 +42,7 @@ def _sample(cloud, count, at_once):
     cloud.do.wait_for('ERROR', *servers)
     service = cloud.fixture.start_waiting_service(
         at_once=str(at_once), **OPTIONS)
-    cloud.wait_until_told(servers)
+    cloud.wait_until_told(*servers)
     before, began = cloud.usage(), time.perf_counter()
     cloud.fixture.open_host()
     cloud.wait_until_active(*servers)

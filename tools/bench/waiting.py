@@ -32,7 +32,7 @@ def measure(counts=COUNTS):
         templates = [_bury(cloud, number) for number in range(SHAPES)]
         _providers(cloud)
         with _Service(cloud):
-            cloud.wait_until_told(templates)
+            cloud.wait_until_told(*templates)
         there = 1
         for count in counts:
             if count > there * SHAPES:
