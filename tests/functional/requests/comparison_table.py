@@ -36,7 +36,7 @@ class Row(typing.NamedTuple):
 PARAMETERS = (
     Row(('name', 'description', 'hostname', 'metadata', 'tags', 'accessIPv4',
          'accessIPv6'), 'Yes', 'With what its owner changed while it was '
-        'buried: name, description and hostname.',
+        'buried: all but metadata and tags can be changed then.',
         (_GIVEN + 'what_describes_it', _GIVEN + 'nothing_in_particular',
          _CHANGED + 'changed_name_description_and_hostname',
          _CHANGED + 'changed_name_alone')),
