@@ -15,6 +15,7 @@ from cell0_rebuild import cells
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import location
+from cell0_rebuild.move import volume_flags
 
 if ty.TYPE_CHECKING:
     from nova.compute import api as compute
@@ -110,6 +111,8 @@ def delete_while_booting(
     # request is there too is a matter of moments, unless its conductor has
     # died.
     in_cell = 'id' in instance
+    if ours or in_cell:
+        volume_flags.settle(context, instance)
     if ours:
         if not _delete_build_request(wrapped, context, instance):
             raise _BuildRequestGone

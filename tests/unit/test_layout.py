@@ -15,7 +15,7 @@ PACKAGE = TESTS.parent / 'cell0_rebuild'
 # server that moves, and is used by these. Each is a subject that its users ask
 # for: one module in front of all would only pass their calls on.
 FRONT = {'attempt', 'cell0_copy', 'deletion', 'out_of_cell0', 'reburial',
-         'recovery', 'location'}
+         'recovery', 'location', 'volume_flags'}
 
 # What Nova calls there: a wrapper, which an extension names by a string.
 WRAPPERS = {'owners_update'}
