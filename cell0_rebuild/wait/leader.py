@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 import typing as ty
 
 import stevedore.exception
@@ -18,6 +19,9 @@ import tooz
 from tooz import coordination
 
 _LOCK = b'cell0-rebuild-wait'
+
+# Seconds in which a backend has to answer that a service ends.
+_PATIENCE = 10
 
 
 class Leader:
@@ -59,13 +63,8 @@ class Leader:
     def end(self) -> None:
         """Let another service take the lead."""
         coordinator, self._coordinator = self._coordinator, None
-        if coordinator is None:
-            return
-        # Where the backend is away, the lead ends by itself.
-        with contextlib.suppress(tooz.ToozError):
-            if self._lock.acquired:
-                self._lock.release()
-            coordinator.stop()
+        if coordinator is not None:
+            _end(coordinator, self._lock)
 
     def _connect(self, url: str) -> None:
         coordinator = coordination.get_coordinator(url, _member())
@@ -74,10 +73,33 @@ class Leader:
             self._lock = coordinator.get_lock(_LOCK)
         except Exception:
             # The next try begins anew, and its heart is another one.
-            with contextlib.suppress(tooz.ToozError):
-                coordinator.stop()
+            _end(coordinator, None)
             raise
         self._coordinator = coordinator
+
+
+def _end(coordinator: ty.Any, lock: ty.Any) -> None:
+    """End a coordinator, now or when its backend answers again.
+
+    tooz waits for its heart, and this asks the backend until it answers.
+
+    :param lock: None if it has none.
+    """
+    ending = threading.Thread(
+        target=_stop, args=(coordinator, lock), name='end of lead',
+        daemon=True)
+    ending.start()
+    ending.join(_PATIENCE)
+
+
+def _stop(coordinator: ty.Any, lock: ty.Any) -> None:
+    # Where the backend is away, the lead ends by itself. Some drivers raise
+    # the errors of their libraries.
+    with contextlib.suppress(Exception):
+        if lock is not None and lock.acquired:
+            lock.release()
+    with contextlib.suppress(Exception):
+        coordinator.stop()
 
 
 def _member() -> bytes:
