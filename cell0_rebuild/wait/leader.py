@@ -8,17 +8,25 @@ the others would ask Placement.
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
+import math
 import os
 import socket
 import threading
+import time
 import typing as ty
+import uuid
 
 import stevedore.exception
 import tooz
 from tooz import coordination
 
 _LOCK = b'cell0-rebuild-wait'
+
+# Seconds until a leader makes sure again that it leads. Most drivers of tooz
+# notice no loss: a lock that ran out, or a connection that was ended.
+_SURE = 30
 
 # Seconds in which a backend has to answer that a service ends.
 _PATIENCE = 10
@@ -27,9 +35,18 @@ _PATIENCE = 10
 class Leader:
     """Takes the lead when nobody has it, and keeps it."""
 
-    def __init__(self, backend_url: str | None) -> None:
-        """:param backend_url: None if every service works."""
-        self._url = backend_url
+    def __init__(
+        self,
+        backend_url: str | None,
+        clock: collections.abc.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Connect nowhere yet.
+
+        :param backend_url: None if every service works.
+        :param clock: seconds that never go back.
+        """
+        self._url, self._clock = backend_url, clock
+        self._sure_until = -math.inf
         self._coordinator: ty.Any = None
         self._lock: ty.Any = None
 
@@ -57,8 +74,13 @@ class Leader:
         if self._coordinator is None:
             self._connect(self._url)
         if self._lock.acquired:
-            return True
-        return bool(self._lock.acquire(blocking=False))
+            if self._is_sure():
+                return True
+            self._connect(self._url)
+        if not self._lock.acquire(blocking=False):
+            return False
+        self._sure_until = self._clock() + _SURE
+        return True
 
     def end(self) -> None:
         """Let another service take the lead."""
@@ -66,16 +88,30 @@ class Leader:
         if coordinator is not None:
             _end(coordinator, self._lock)
 
+    def _is_sure(self) -> bool:
+        """Tell whether the lead is still there, as far as the driver can."""
+        if self._clock() < self._sure_until:
+            return True
+        try:
+            owner = bool(self._lock.is_still_owner())
+        except tooz.NotImplemented:
+            return False
+        if owner:
+            self._sure_until = self._clock() + _SURE
+        return owner
+
     def _connect(self, url: str) -> None:
+        """Connect; a connection that is there ends when the new one is."""
         coordinator = coordination.get_coordinator(url, _member())
         coordinator.start(start_heart=True)
         try:
-            self._lock = coordinator.get_lock(_LOCK)
+            lock = coordinator.get_lock(_LOCK)
         except Exception:
             # The next try begins anew, and its heart is another one.
             _end(coordinator, None)
             raise
-        self._coordinator = coordinator
+        self.end()
+        self._coordinator, self._lock = coordinator, lock
 
 
 def _end(coordinator: ty.Any, lock: ty.Any) -> None:
@@ -103,4 +139,6 @@ def _stop(coordinator: ty.Any, lock: ty.Any) -> None:
 
 
 def _member() -> bytes:
-    return f'{socket.gethostname()}-{os.getpid()}'.encode()
+    # By this alone Memcached tells an owner from another, also from an earlier
+    # one of the same process. Containers may share a name and process IDs.
+    return f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4()}'.encode()

@@ -9,6 +9,19 @@ import tooz
 from cell0_rebuild.wait import leader
 
 
+def patched(method, function):
+    """Return a fixture in which a driver of tooz has another method."""
+    return fixtures.MonkeyPatch(f'tooz.drivers.file.{method}', function)
+
+
+def fail(*args):
+    raise tooz.ToozError('Not now.')
+
+
+def cannot_tell(lock):
+    raise tooz.NotImplemented
+
+
 class LeaderTest(testtools.TestCase):
 
     def setUp(self):
@@ -18,12 +31,72 @@ class LeaderTest(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.leader._PATIENCE', 0.1))
         self.url = f'file://{self.useFixture(fixtures.TempDir()).path}'
+        self.now = 0
+        self.first, self.second = (self.a_leader() for _ in range(2))
 
     def a_leader(self):
         """Return one that ends with the test."""
-        one = leader.Leader(self.url)
+        one = leader.Leader(self.url, lambda: self.now)
         self.addCleanup(one.end)
         return one
+
+    def lead(self):
+        """Tell of both whether they lead."""
+        return [self.first.leads(), self.second.leads()]
+
+    def test_the_driver_is_asked_each_half_minute(self):
+        asked = []
+
+        def is_still_owner(lock):
+            asked.append(self.now)
+            return True
+
+        self.useFixture(patched('FileLock.is_still_owner', is_still_owner))
+        for self.now in range(0, 100, 10):
+            self.assertEqual([True, False], self.lead())
+        self.assertEqual([30, 60, 90], asked)
+
+    def test_a_leader_stands_by_when_another_has_its_lock(self):
+        self.assertTrue(self.first.leads())
+
+        def is_still_owner(lock):
+            lock.release()
+            self.assertTrue(self.second.leads())
+            return False
+
+        self.now = 30
+        with patched('FileLock.is_still_owner', is_still_owner):
+            self.assertFalse(self.first.leads())
+        self.assertEqual([False, True], self.lead())
+        self.second.end()
+        self.assertEqual([True, False], self.lead())
+
+    def test_a_leader_takes_its_lock_anew_when_nobody_has_it(self):
+        self.assertTrue(self.first.leads())
+        self.now = 30
+        with patched('FileLock.is_still_owner', lambda lock: False):
+            self.assertTrue(self.first.leads())
+        self.assertEqual([True, False], self.lead())
+
+    def test_a_driver_that_fails_once_costs_no_lead(self):
+        self.assertTrue(self.first.leads())
+        self.now = 30
+        with patched('FileLock.is_still_owner', fail):
+            self.assertRaises(tooz.ToozError, self.first.leads)
+            self.assertFalse(self.second.leads())
+        self.assertEqual([True, False], self.lead())
+
+    def test_a_backend_that_is_away_costs_no_lead(self):
+        self.useFixture(patched('FileLock.is_still_owner', cannot_tell))
+        self.assertEqual([True, False], self.lead())
+        self.now = 30
+        with patched('FileDriver._start', fail):
+            self.assertRaises(tooz.ToozError, self.first.leads)
+            self.assertFalse(self.second.leads())
+        self.assertEqual([True, False], self.lead())
+
+    def test_no_two_connections_are_of_the_same_member(self):
+        self.assertNotEqual(leader._member(), leader._member())
 
     def test_it_ends_while_the_backend_is_away_and_tells_it_later(self):
         before, asked = set(threading.enumerate()), threading.Event()
@@ -32,18 +105,14 @@ class LeaderTest(testtools.TestCase):
 
         def heartbeat(driver):
             asked.set()
-            if back.is_set():
-                return 10
-            raise tooz.ToozError('Not now.')
+            return 10 if back.is_set() else fail()
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'tooz.drivers.file.FileDriver.heartbeat', heartbeat))
-        one = self.a_leader()
-        self.assertTrue(one.leads())
+        self.useFixture(patched('FileDriver.heartbeat', heartbeat))
+        self.assertTrue(self.first.leads())
         asked.wait()
-        one.end()
+        self.first.end()
         left = set(threading.enumerate()) - before
-        self.assertTrue(self.a_leader().leads())
+        self.assertTrue(self.second.leads())
         back.set()
         for thread in left:
             thread.join()
