@@ -78,6 +78,16 @@ class Metrics:
 
         :param seconds: how long it took.
         """
+        self.show(result)
+        self._probes.inc(result.probes)
+        self._probe_seconds.inc(result.probe_seconds)
+        self._sweeps.observe(seconds)
+
+    def show(self, result: sweep.SweepResult) -> None:
+        """Show who waits.
+
+        :param result: of the last sweep; an empty one if another leads.
+        """
         counts = collections.Counter(
             reason.code for reason in result.reasons.values())
         for code in reasons.Code:
@@ -85,9 +95,6 @@ class Metrics:
         self._shapes.set(result.shapes)
         self._oldest.set(result.oldest_seconds)
         self._without_role.set(len(result.without_role))
-        self._probes.inc(result.probes)
-        self._probe_seconds.inc(result.probe_seconds)
-        self._sweeps.observe(seconds)
 
     def count(self, result: sweep.SweepResult) -> None:
         """Add the requests of a sweep, also of one that was broken off."""

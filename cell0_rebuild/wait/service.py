@@ -186,6 +186,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
     def _sweep_if_leading(self, lead: leader.Leader) -> float:
         """Sweep once, if this service leads; return how long to rest."""
         if not lead.leads():
+            if self._metrics is not None:
+                self._metrics.show(sweep.SweepResult())
             return _STANDBY
         factory.check()
         sweeper = self._sweeper

@@ -26,6 +26,13 @@ from tests.functional.wait import sweeping
 from tests import releases
 
 
+def free_port():
+    """Return a port on which nobody listens."""
+    with socket.socket() as listening:
+        listening.bind(('127.0.0.1', 0))
+        return listening.getsockname()[1]
+
+
 class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def setUp(self):
@@ -228,7 +235,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
 
     def test_prometheus_reads_what_it_does(self):
-        port = self.free_port()
+        port = free_port()
         self.flags(metrics=f'127.0.0.1:{port}', group=keystone.GROUP)
         self.fill()
         for _ in range(2):
@@ -255,7 +262,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertIn('cell0_rebuild_wait_placed_seconds_count 1.0', text)
 
     def test_a_port_that_was_taken_meanwhile_ends_nothing(self):
-        port = self.free_port()
+        port = free_port()
         self.flags(metrics=f'127.0.0.1:{port}', group=keystone.GROUP)
         self.service.check_metrics()
         with socket.create_server(('127.0.0.1', port)):
@@ -295,12 +302,6 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.keystone.answers.append(keystone.refusal(503, 'Not now.'))
         self.service.start()
         self.wait_until_said('Rebuild away: Not now.')
-
-    def free_port(self):
-        """Return a port on which nobody listens."""
-        with socket.socket() as listening:
-            listening.bind(('127.0.0.1', 0))
-            return listening.getsockname()[1]
 
 
 class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
@@ -350,6 +351,36 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room(2)
         self.active(servers[1])
         self.assertTrue(makers[1].called)
+
+    def test_a_service_that_lost_its_lead_shows_zeros(self):
+        def is_still_owner(lock):
+            lock.release()
+            self.leaders[0].leads()
+            return False
+
+        self.useFixture(sweeping.Haste())
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.leader._SURE', 0))
+        port = free_port()
+        self.flags(backend_url=self.url, metrics=f'127.0.0.1:{port}',
+                   group=keystone.GROUP)
+        self.fill()
+        self.wait_for_room()
+        one = service.WaitingService(factory.sweeper)
+        self.addCleanup(one.stop)
+        one.check_metrics()
+        one.start()
+        self.wait_until_shown(port, '1.0')
+        self.useFixture(fixtures.MonkeyPatch(
+            'tooz.drivers.file.FileLock.is_still_owner', is_still_owner))
+        self.wait_until_shown(port, '0.0')
+
+    def wait_until_shown(self, port, count):
+        """Wait until a service shows as many shapes, and servers for room."""
+        self._wait_for_assert(lambda: self.assertEqual([count] * 2, re.findall(
+            '(?m)^cell0_rebuild_wait_(?:servers{reason="capacity"}|shapes) '
+            '(.*)$', requests.get(
+                f'http://127.0.0.1:{port}/metrics', timeout=10).text)))
 
     def test_without_a_backend_all_work(self):
         self.assertEqual([True, True], [
