@@ -67,16 +67,21 @@ class Leader:
     def leads(self) -> bool:
         """Tell whether this service works now.
 
-        :raises ToozError: if the backend does not answer.
+        :raises ToozError: if the backend does not answer. A leader leads on
+            then.
         """
         if self._url is None:
             return True
         if self._coordinator is None:
             self._connect(self._url)
         if self._lock.acquired:
-            if self._is_sure():
+            try:
+                if self._is_sure():
+                    return True
+                self._connect(self._url)
+            except tooz.ToozError:
+                # Without it nobody would work.
                 return True
-            self._connect(self._url)
         if not self._lock.acquire(blocking=False):
             return False
         self._sure_until = self._clock() + _SURE
