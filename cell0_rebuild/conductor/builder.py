@@ -42,6 +42,13 @@ if ty.TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
+# For a burial: without it the server stays in BUILD until a recovery.
+_outlasting = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(db_exc.DBError),
+    stop=tenacity.stop_after_attempt(5),
+    wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
+
+
 class _NoBuildRequest:
     """Stands for the build request of a server that its owner deleted."""
 
@@ -99,7 +106,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         The failure is recorded only if the request was answered before.
         """
         builder = self._copy_for(attempt)
-        if attempts.is_answered(context, attempt):
+        if _is_answered(context, attempt):
             with hooks.of_rebuild(attempt.uuid, attempts.bring_history):
                 builder._bury_again(context, error, request_spec)
         else:
@@ -293,7 +300,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     ) -> None:
         db_errors.without_values(exc)
         if not self._attempt.handed_over:
-            self._check_current(context)
+            _outlasting(self._check_current)(context)
 
         def record(cctxt: nova_context.RequestContext) -> None:
             instance = objects.Instance.get_by_uuid(
@@ -328,10 +335,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             return
         resource_claims.release_all(context, self._attempt.uuid)
 
-    @tenacity.retry(
-        retry=tenacity.retry_if_exception_type(db_exc.DBError),
-        stop=tenacity.stop_after_attempt(5),
-        wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
+    @_outlasting
     def _try_to_bury(
         self, context: nova_context.RequestContext,
         record: ty.Callable[[nova_context.RequestContext], None] | None = None,
@@ -352,6 +356,16 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 context, self._selection.service_host).cell_mapping
         except exception.HostMappingNotFound:
             return None
+
+
+def _is_answered(
+    context: nova_context.RequestContext, attempt: attempts.Attempt
+) -> bool:
+    """Tell whether the request was answered; if nobody can tell, it was."""
+    try:
+        return attempts.is_answered(context, attempt)
+    except db_exc.DBError:
+        return True
 
 
 def _networks(
