@@ -128,16 +128,20 @@ def keep(
 @db_errors.retried
 @api_db_api.context_manager.writer
 def keep_also(
-    context: nova_context.RequestContext, instance_uuid: str, **entries: ty.Any
+    context: nova_context.RequestContext, instance_uuid: str,
+    or_alone: bool = False, **entries: ty.Any,
 ) -> None:
     """Store more with what is retained of a server.
 
+    :param or_alone: store it also if nothing else is retained.
     :param entries: as :mod:`retained_db` names them, or
         :mod:`wait.operator_decisions`.
     :raises Unreadable: if what is retained cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):
         stored = section(db_spec['spec'])
+        if stored is None and or_alone:
+            stored = {'version': retained_form.VERSION}
         if stored is not None:
             retained_form.record_of(stored)
             db_spec.update({'spec': _with_section(

@@ -82,10 +82,13 @@ def keep_record(
 ) -> None:
     """Store the record of an attempt that is handed over.
 
+    A recovery needs it, also if a nova-api without this package has dropped
+    what was retained.
+
     :raises Unreadable: if what is retained cannot be read.
     """
     our_objects.keep_also(
-        context, instance_uuid, **{retained.RECORD: primitive})
+        context, instance_uuid, or_alone=True, **{retained.RECORD: primitive})
 
 
 def keep_written(

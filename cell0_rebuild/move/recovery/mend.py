@@ -167,7 +167,8 @@ class Recovery:
         # A request ID of its own, which tells its event.
         context, state = nova_context.get_admin_context(), stuck.state
         if state is diagnosis.State.BUILT:
-            _finish(context, stuck)
+            if not _finish(context, stuck):
+                raise _ChangedMeanwhile
         elif state is diagnosis.State.DELETED:
             self._clear(context, stuck)
         else:
