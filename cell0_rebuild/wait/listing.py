@@ -144,6 +144,7 @@ class _Query(ty.NamedTuple):
     """What a server asks Placement for, or why that cannot be told."""
 
     text: str = ''
+    fallback: str | None = None
     problem: reasons.Reason | None = None
 
 
@@ -153,7 +154,7 @@ class _Asked:
     def __init__(self, context: nova_context.RequestContext) -> None:
         self._context = context
         self._queries: dict[bytes, _Query] = {}
-        self._reasons: dict[str, reasons.Reason] = {}
+        self._reasons: dict[tuple[str, str | None], reasons.Reason] = {}
 
     def query(self, uuid: str, alike: bytes) -> _Query:
         """Return what a server asks for.
@@ -172,15 +173,18 @@ class _Asked:
         """
         if query.problem:
             return query.problem
-        if query.text not in self._reasons:
-            room = probes.room(
-                self._context, queries.limited(query.text, 1))
-            self._reasons[query.text] = _ROOM if room else reasons.Reason(
+        key = query.text, query.fallback
+        if key not in self._reasons:
+            room = probes.with_fallback(
+                self._context, queries.limited(query.text, 1), query.fallback)
+            self._reasons[key] = _ROOM if room else reasons.Reason(
                 reasons.Code.CAPACITY, room.problem)
-        return self._reasons[query.text]
+        return self._reasons[key]
 
     def _built(self, uuid: str) -> _Query:
         asked = why.asked(self._context, uuid)
         if isinstance(asked, reasons.Reason):
             return _Query(problem=asked)
-        return _Query(queries.canonical(asked.query))
+        first, fallback = asked.queries
+        return _Query(queries.canonical(first),
+                      fallback and queries.canonical(fallback))

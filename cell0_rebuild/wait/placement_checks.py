@@ -41,14 +41,15 @@ _FAILED = reasons.Reason(
 class PlacementChecks:
     """Asks Placement, and counts what that takes.
 
-    :ivar count: how many questions were asked for room.
+    :ivar count: how many questions were asked for room. What is asked for
+        PCPU and then for VCPU is one.
     :ivar seconds: how long they took.
     """
 
     def __init__(self, context: nova_context.RequestContext) -> None:
         """:param context: an administrator's."""
         self._context = context
-        self._rooms: dict[str, probes.Room] = {}
+        self._rooms: dict[tuple[str, str | None], probes.Room] = {}
         self._short: dict[
             str, tuple[datetime.datetime, reasons.Reason]] = {}
         self._failed: dict[str, datetime.datetime] = {}
@@ -113,13 +114,15 @@ class PlacementChecks:
 
         :raises NoPlacement: if Placement does not answer.
         """
-        if shape.query not in self._rooms:
+        asked = shape.query, shape.fallback
+        if asked not in self._rooms:
             started = time.monotonic()
-            self._rooms[shape.query] = probes.room(
-                self._context, queries.limited(shape.query, _HOSTS))
+            self._rooms[asked] = probes.with_fallback(
+                self._context, queries.limited(shape.query, _HOSTS),
+                shape.fallback)
             self.count += 1
             self.seconds += time.monotonic() - started
-        return self._rooms[shape.query]
+        return self._rooms[asked]
 
     def shortage(
         self, shape: shape_cache.Shape, now: datetime.datetime

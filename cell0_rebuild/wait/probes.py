@@ -25,21 +25,28 @@ class Room:
     :param servers: how many of them these hosts have room for, at least.
     :param problem: why Placement refuses to look: it knows no such trait or
         resource class.
+    :param is_fallback: whether it is room for VCPU in place of PCPU.
     """
 
     hosts: int
     servers: int = 0
     problem: str | None = None
+    is_fallback: bool = False
 
     def __bool__(self) -> bool:
         return self.hosts > 0
 
 
-def room(context: nova_context.RequestContext, query: str) -> Room:
+def room(
+    context: nova_context.RequestContext, query: str,
+    is_fallback: bool = False,
+) -> Room:
     """Ask Placement for allocation candidates.
 
     :param query: what is asked for, and how many of them; see
         :mod:`queries`.
+    :param is_fallback: whether it asks for VCPU in place of PCPU. A host that
+        reports PCPU pins no CPU elsewhere, and does not count.
     :raises NoPlacement: if it does not answer as it should.
     """
     try:
@@ -56,21 +63,53 @@ def room(context: nova_context.RequestContext, query: str) -> Room:
             f'it answers {answer.status_code}: {_detail(answer)}')
     try:
         candidates = answer.json()
+        if is_fallback:
+            candidates = _without_pcpu(candidates)
         hosts = _hosts(candidates)
         # Placement may offer what is full, if it is told to be quick.
-        return Room(hosts, max(hosts, _servers(candidates)))
+        return Room(hosts, max(hosts, _servers(candidates)),
+                    is_fallback=is_fallback)
     except (ValueError, LookupError, TypeError, AttributeError,
             ArithmeticError) as error:
         raise exceptions.NoPlacement(
             f'it answers what cannot be read: {answer.text[:100]}') from error
 
 
+def with_fallback(
+    context: nova_context.RequestContext, query: str, fallback: str | None
+) -> Room:
+    """Return the room for a query, or for what else will do.
+
+    :param fallback: is asked if there is no room; see
+        :class:`shapes.Queries`. It is not limited to few candidates: those
+        that do not count may come first.
+    :raises NoPlacement: if it does not answer as it should.
+    """
+    found = room(context, query)
+    if found or fallback is None:
+        return found
+    return room(context, fallback, is_fallback=True) or found
+
+
+def _without_pcpu(candidates: ty.Any) -> ty.Any:
+    """Return the candidates on hosts that report no PCPU."""
+    pinning = {summary['root_provider_uuid']
+               for summary in candidates['provider_summaries'].values()
+               if 'PCPU' in summary['resources']}
+    return {**candidates, 'allocation_requests': [
+        request for request in candidates['allocation_requests']
+        if not pinning & _roots(candidates, request)]}
+
+
 def _hosts(candidates: ty.Any) -> int:
-    providers = {provider for request in candidates['allocation_requests']
-                 for provider in request['allocations']}
-    return len({
-        candidates['provider_summaries'][provider]['root_provider_uuid']
-        for provider in providers})
+    return len(set().union(*(
+        _roots(candidates, request)
+        for request in candidates['allocation_requests'])))
+
+
+def _roots(candidates: ty.Any, request: ty.Any) -> set[str]:
+    return {candidates['provider_summaries'][provider]['root_provider_uuid']
+            for provider in request['allocations']}
 
 
 def _servers(candidates: ty.Any) -> int:

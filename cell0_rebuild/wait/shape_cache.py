@@ -40,11 +40,13 @@ class Shape:
     :param query: for Placement.
     :param group: the UUID of its server group, which Placement does not know.
     :param likeness: what else only filters read; see :mod:`likeness`.
+    :param fallback: what will do if there is no room for the query, or None.
     """
 
     query: str
     group: str | None = None
     likeness: str = ''
+    fallback: str | None = None
 
     @functools.cached_property
     def room(self) -> Shape:
@@ -65,11 +67,7 @@ class Shape:
     @functools.cached_property
     def _amounts(self) -> collections.abc.Mapping[str, list[int]]:
         """How much each group asks for, by the resource class."""
-        amounts = collections.defaultdict(list)
-        for demand in queries.demands(self.query):
-            if demand.amount:
-                amounts[demand.what].append(demand.amount)
-        return amounts
+        return {**_amounts(self.fallback or ''), **_amounts(self.query)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,8 +177,18 @@ class ShapeCache:
         asked = why.asked(self._context, uuid)
         if isinstance(asked, reasons.Reason):
             return asked
-        return Shape(queries.canonical(asked.query), _group(asked.spec),
-                     likeness.of(asked.spec))
+        first, fallback = asked.queries
+        return Shape(
+            queries.canonical(first), _group(asked.spec),
+            likeness.of(asked.spec), fallback and queries.canonical(fallback))
+
+
+def _amounts(query: str) -> dict[str, list[int]]:
+    amounts = collections.defaultdict(list)
+    for demand in queries.demands(query):
+        if demand.amount:
+            amounts[demand.what].append(demand.amount)
+    return amounts
 
 
 def _group(spec: objects.RequestSpec) -> str | None:

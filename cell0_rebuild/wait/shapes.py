@@ -17,11 +17,24 @@ from nova import objects
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 from nova.scheduler import utils as scheduler_utils
+from oslo_config import cfg
 
 from cell0_rebuild.api import scheduling
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
+
+
+class Queries(ty.NamedTuple):
+    """What a server asks Placement for.
+
+    :param first: what a host has to have.
+    :param fallback: what will do if no host has that; None if nothing else
+        will.
+    """
+
+    first: str
+    fallback: str | None = None
 
 
 class _Hosts(host_manager.HostManager):  # type: ignore[misc]
@@ -56,10 +69,13 @@ def complete(
     return spec
 
 
-def query(
+def queries(
     context: nova_context.RequestContext, spec: objects.RequestSpec
-) -> str:
+) -> Queries:
     """Return what a server asks Placement for.
+
+    A host may pin CPUs and report no PCPU. So the scheduler asks for VCPU,
+    too, unless ``[workarounds] disable_fallback_pcpu_query`` is set.
 
     :param spec: a complete RequestSpec; not changed.
     :raises NoValidHost: if the host that was asked for is not there.
@@ -68,6 +84,13 @@ def query(
     """
     spec = copy.deepcopy(spec)
     request_filter.process_reqspec(context, spec)
+    hosts = _Hosts()
     request = scheduler_utils.resources_from_request_spec(
-        context, spec, _Hosts())
-    return str(request.to_querystring())
+        context, spec, hosts)
+    first = str(request.to_querystring())
+    if (not request.cpu_pinning_requested
+            or cfg.CONF.workarounds.disable_fallback_pcpu_query):
+        return Queries(first)
+    return Queries(first, str(scheduler_utils.resources_from_request_spec(
+        context, spec, hosts, enable_pinning_translate=False
+    ).to_querystring()))

@@ -34,6 +34,10 @@ PROBES = 10
 # So many hosts are counted, at most. Where many fit, all of them take long.
 _HOSTS = 50
 
+_FALLBACK = (
+    'No host has the PCPU free that it asks for. The scheduler also takes a '
+    'host with as many VCPU that reports no PCPU, if the host can pin them.')
+
 _LOADED = ['flavor', 'metadata', 'system_metadata', 'pci_requests']
 
 
@@ -45,11 +49,11 @@ class NotBuried(Exception):
 class Asked:
     """What a server asks for.
 
-    :param query: for Placement.
-    :param spec: the RequestSpec that it is made of.
+    :param queries: for Placement.
+    :param spec: the RequestSpec that they are made of.
     """
 
-    query: str
+    queries: shapes.Queries
     spec: objects.RequestSpec
 
 
@@ -113,14 +117,16 @@ def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     instance, spec = read(context, uuid)
     notes = list(_notes(spec))
     try:
-        query = _asked(context, instance, spec).query
+        query, fallback = _asked(context, instance, spec).queries
     except Exception as error:
         return Explanation(uuid, [], reasons.refused(error, uuid), notes=notes)
     asked = queries.demands(query)
-    room = probes.room(context, query)
+    room = probes.with_fallback(context, query, fallback)
     if room.problem:
         return Explanation(uuid, asked, reasons.Reason(
             reasons.Code.CAPACITY, room.problem), notes=notes)
+    if room.is_fallback:
+        notes.append(_FALLBACK)
     if room:
         return Explanation(uuid, asked, None, hosts=room.hosts, notes=notes)
     short = list(shortage(context, query))
@@ -189,7 +195,7 @@ def _asked(
     spec: objects.RequestSpec,
 ) -> Asked:
     complete = shapes.complete(context, instance, spec)
-    return Asked(shapes.query(context, complete), complete)
+    return Asked(shapes.queries(context, complete), complete)
 
 
 def read(

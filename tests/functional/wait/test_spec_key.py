@@ -28,8 +28,8 @@ def alike(*servers):
 def asked(server):
     """Return what a server asks Placement for."""
     context = nova_context.get_admin_context()
-    return queries.canonical(shapes.query(context, shapes.complete(
-        context, *why.read(context, server['id']))))
+    return queries.canonical(shapes.queries(context, shapes.complete(
+        context, *why.read(context, server['id']))).first)
 
 
 @ddt.ddt

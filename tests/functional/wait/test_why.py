@@ -2,9 +2,6 @@
 
 """What ``cell0-rebuild-manage why`` says, on real Placement."""
 
-import argparse
-import contextlib
-import io
 import json
 
 from nova import context as nova_context
@@ -12,41 +9,16 @@ from nova.db.api import models as api_models
 from nova.tests.functional import test_servers_resource_request as nova_tests
 import os_traits
 
-from cell0_rebuild.cmd import why
 from cell0_rebuild import objects
-from tests.functional import asking
 from tests.functional import base
 from tests.functional import databases
+from tests.functional.wait import whys
 
 ZONE = 'zone-2'
 TRAIT = 'CUSTOM_FAST'
 
 
-class WhyMixin(asking.AskingMixin):
-    """Asks why a server waits."""
-
-    def why(self, server):
-        """Run the command; return its exit code and what it prints."""
-        output, errors = io.StringIO(), io.StringIO()
-        before = databases.dump()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(
-                errors):
-            code = why.run(argparse.Namespace(
-                server=server['id'], format='json'))
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
-        text = output.getvalue()
-        return code, json.loads(text) if text else errors.getvalue()
-
-    def assert_asks_for(self, asked, server):
-        """Check what Placement is asked for, and return what is found."""
-        self.recorded.taken()
-        _, found = self.why(server)
-        self.assertEqual(asked, self.recorded.taken()[0])
-        return found
-
-
-class WhyTestCase(WhyMixin, base.FunctionalTestCase):
+class WhyTestCase(whys.WhyMixin, base.FunctionalTestCase):
     """One host, and servers that it does not take."""
 
     def setUp(self):
@@ -169,7 +141,7 @@ class WhyTestCase(WhyMixin, base.FunctionalTestCase):
 
 
 class WhyOfPortsTestCase(
-        WhyMixin, nova_tests.PortResourceRequestBasedSchedulingTestBase):
+        whys.WhyMixin, nova_tests.PortResourceRequestBasedSchedulingTestBase):
     """Ports that ask for bandwidth."""
 
     def test_asks_for_the_bandwidth_of_a_port(self):

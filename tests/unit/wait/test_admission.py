@@ -112,6 +112,13 @@ class AdmissionTest(testtools.TestCase):
         self.assertIsNotNone(self.refusal(LARGE, servers=2))
         self.assertIsNone(self.refusal(LARGE, servers=3))
 
+    def test_pinned_cpus_may_be_taken_from_those_that_are_not(self):
+        self.widen()
+        self.send(shape_cache.Shape(
+            'resources=PCPU:3', fallback='resources=VCPU:3'))
+        self.assertIsNotNone(self.refusal(servers=3))
+        self.assertIsNone(self.refusal(servers=4))
+
     def test_each_takes_the_room_of_one_where_demands_are_unknown(self):
         self.widen()
         self.send(servers=2)

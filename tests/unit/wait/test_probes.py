@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from unittest import mock
+
+import fixtures
+from nova import context as nova_context
+from nova.tests.unit import fake_requests
+from oslo_serialization import jsonutils
 import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import probes
+
+PCPU, VCPU = 'resources=PCPU:2', 'resources=VCPU:2'
+FULL = {'allocation_requests': [], 'provider_summaries': {}}
 
 
 class ServersTest(testtools.TestCase):
@@ -51,3 +61,80 @@ class ServersTest(testtools.TestCase):
     def test_a_provider_that_is_overfull_has_none(self):
         self.assertEqual(0, self.servers(
             {'host': {'VCPU': (4, 6)}}, {'host': {'VCPU': 1}}))
+
+
+def _offers(*hosts):
+    """Return what Placement offers.
+
+    :param hosts: the resource classes of each.
+    """
+    return {
+        'allocation_requests': [
+            {'allocations': {str(number): {'resources': {'VCPU': 2}}}}
+            for number, _ in enumerate(hosts)],
+        'provider_summaries': {str(number): {
+            'root_provider_uuid': str(number), 'resources': {
+                name: {'capacity': 4, 'used': 0} for name in classes}}
+            for number, classes in enumerate(hosts)}}
+
+
+class FallbackTest(testtools.TestCase):
+    """Who asks for PCPU may get VCPU."""
+
+    def found(self, *answers, fallback=VCPU):
+        """Return what is found, and what Placement was asked for.
+
+        :param answers: a status and a body each.
+        """
+        client = mock.Mock()
+        client.get.side_effect = [
+            fake_requests.FakeResponse(status, content=jsonutils.dumps(body))
+            for status, body in answers]
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.client.report.report_client_singleton',
+            lambda: client))
+        found = probes.with_fallback(
+            nova_context.get_admin_context(), PCPU, fallback)
+        return found, [call.args[0].partition('?')[2]
+                       for call in client.get.call_args_list]
+
+    def test_it_is_not_asked_for_where_there_is_room(self):
+        self.assertEqual(
+            (probes.Room(1, 2), [PCPU]),
+            self.found((200, _offers(['VCPU', 'PCPU']))))
+
+    def test_it_is_not_asked_for_where_nothing_else_will_do(self):
+        self.assertEqual(
+            (probes.Room(0), [PCPU]),
+            self.found((200, FULL), fallback=None))
+
+    def test_it_will_do_where_there_is_no_room(self):
+        self.assertEqual(
+            (probes.Room(1, 2, is_fallback=True), [PCPU, VCPU]),
+            self.found((200, FULL), (200, _offers(['VCPU']))))
+
+    def test_hosts_that_report_pcpu_do_not_count(self):
+        self.assertEqual(
+            probes.Room(1, 2, is_fallback=True), self.found(
+                (200, FULL),
+                (200, _offers(['VCPU', 'PCPU'], ['VCPU'])))[0])
+        self.assertEqual(
+            probes.Room(0),
+            self.found((200, FULL), (200, _offers(['VCPU', 'PCPU'])))[0])
+
+    def test_a_host_reports_what_any_of_its_providers_reports(self):
+        offers = _offers(['VCPU'], ['PCPU'])
+        offers['allocation_requests'].pop()
+        offers['provider_summaries']['1']['root_provider_uuid'] = '0'
+        self.assertEqual(
+            probes.Room(0), self.found((200, FULL), (200, offers))[0])
+
+    def test_why_placement_refuses_to_look_is_kept(self):
+        problem = {'errors': [{'detail': 'No such trait.'}]}
+        self.assertEqual(
+            probes.Room(0, problem='No such trait.'),
+            self.found((400, problem), (200, FULL))[0])
+
+    def test_a_placement_that_fails_then_is_away(self):
+        self.assertRaises(
+            exceptions.NoPlacement, self.found, (200, FULL), (503, {}))
