@@ -132,7 +132,7 @@ def _once(dry_run: bool) -> int:
     from cell0_rebuild.wait import sweep
     result = sweep.SweepResult()
     try:
-        factory.sweeper(dry_run).sweep(result)
+        factory.sweeper(dry_run, once=True).sweep(result)
     except (exceptions.NoApi, *outages.ALL) as error:
         print(f'This does not answer: {exceptions.text(error)}',
               file=sys.stderr)

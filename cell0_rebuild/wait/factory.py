@@ -56,10 +56,11 @@ def check() -> None:
         raise rebuilds.WrongOptions('; '.join(problems))
 
 
-def sweeper(dry_run: bool = False) -> sweep.Sweeper:
+def sweeper(dry_run: bool = False, once: bool = False) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
     :param dry_run: whether the sweeper requests and writes nothing.
+    :param once: whether it sweeps only once.
     :raises WrongOptions: if a value cannot be, or it cannot get tokens.
     """
     check()
@@ -71,4 +72,5 @@ def sweeper(dry_run: bool = False) -> sweep.Sweeper:
             _UpdatesNothing())
     return sweep.Sweeper(
         context, cfg.CONF, rebuilds.RebuildClient(cfg.CONF),
-        notices.Notices(in_cell0), shown_status.ShownStatus(in_cell0))
+        notices.Notices(in_cell0, at_once=once),
+        shown_status.ShownStatus(in_cell0))

@@ -49,13 +49,17 @@ class Notices:
     def __init__(
         self, context: nova_context.RequestContext,
         clock: collections.abc.Callable[[], float] = time.monotonic,
+        *, at_once: bool = False,
     ) -> None:
         """Know nothing yet.
 
         :param context: an administrator's, targeted at cell0.
         :param clock: seconds that never go back.
+        :param at_once: whether one sweep is enough to publish a new code: no
+            other one follows.
         """
         self._context, self._clock = context, clock
+        self._at_once = at_once
         self._published: dict[str, str | None] = {}
         self._good_until = clock() + _LIFE
         self._changed: dict[str, str] = {}
@@ -66,8 +70,9 @@ class Notices:
         """Publish why servers wait.
 
         A new code is published when two sweeps in a row have found it: turns
-        and room come and go. The first code of a server is published at once.
-        What is too much for one sweep is published in the next ones.
+        and room come and go. The first code of a server is published at once,
+        and so is any code if ``at_once``. What is too much for one sweep is
+        published in the next ones.
 
         :param reasons_of: why each waits, by the UUID of the server.
         :returns: how many messages were written.
@@ -77,7 +82,7 @@ class Notices:
                    in reasons_of.items()
                    if reason.code.value != self._published[uuid]}
         due = [uuid for uuid, code in changed.items()
-               if self._published[uuid] is None
+               if self._at_once or self._published[uuid] is None
                or self._changed.get(uuid) == code]
         self._changed = changed
         written = (uuid for uuid in due if self._write(uuid, reasons_of[uuid]))

@@ -17,10 +17,10 @@ CAPACITY = reasons.Reason(reasons.Code.CAPACITY)
 BLOCKED = reasons.Reason(reasons.Code.BLOCKED, 'It is locked.')
 
 
-def a_service(**clock):
+def a_service(**how):
     """Return what a service that has just started tells with."""
     context = nova_context.get_admin_context()
-    return notices.Notices(cells.in_cell0(context), **clock)
+    return notices.Notices(cells.in_cell0(context), **how)
 
 
 class NoticesTestCase(base.FunctionalTestCase):
@@ -69,6 +69,14 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.assertIn('capacity', self.told()[0])
         self.notices.publish({self.uuid: BLOCKED})
         self.assertEqual(['blocked: It is locked.'], self.told())
+
+    def test_who_sweeps_once_tells_a_new_code_at_once(self):
+        self.notices.publish({self.uuid: CAPACITY})
+        self.assertEqual(
+            1, a_service(at_once=True).publish({self.uuid: BLOCKED}))
+        self.assertEqual(['blocked: It is locked.'], self.told())
+        self.assertEqual(
+            0, a_service(at_once=True).publish({self.uuid: BLOCKED}))
 
     def test_another_text_of_the_same_code_is_not_written(self):
         self.notices.publish({self.uuid: BLOCKED})

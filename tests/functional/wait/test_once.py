@@ -3,10 +3,16 @@
 """``cell0-rebuild-wait --once`` and ``--dry-run`` sweep once."""
 
 import contextlib
+import datetime
 import io
 
+from nova.db.main import models
+from oslo_utils import timeutils
+
 from cell0_rebuild.cmd import wait
+from cell0_rebuild.wait import reasons
 from tests.functional import base
+from tests.functional import databases
 from tests.functional.wait import sweeping
 
 
@@ -25,6 +31,10 @@ class OnceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             self.assertEqual(wait.DONE, wait._once(dry_run))
         return output.getvalue()
 
+    def codes_told(self, server):
+        """Return the codes of the reasons that the owner reads."""
+        return [reasons.parsed(message)[0] for message in self.told(server)]
+
     def test_a_dry_run_prints_who_would_be_rebuilt_and_who_waits(self):
         self.assertEqual(
             f'{self.servers[0]["id"]} would be rebuilt.\n1 wait: order\n',
@@ -35,6 +45,20 @@ class OnceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual('', self.once(dry_run=False))
         self.active(self.servers[0])
         self.assertEqual([self.servers[0]['id']], self.asked())
+
+    def test_the_owner_reads_why_a_server_waits_now(self):
+        server = self.servers[1]
+        self.once(dry_run=False)
+        self.active(self.servers[0])
+        self.assertEqual(['order'], self.codes_told(server))
+        self.fill()
+        self.once(dry_run=False)
+        self.assertEqual(['capacity'], self.codes_told(server))
+        databases.update(
+            'cell0', models.Instance, server['id'],
+            created_at=timeutils.utcnow() - datetime.timedelta(days=2))
+        self.once(dry_run=False)
+        self.assertEqual(['expired'], self.codes_told(server))
 
     def test_the_next_one_forgets_that_a_kind_rests(self):
         self.stub_out('nova.scheduler.manager.SchedulerManager.'
