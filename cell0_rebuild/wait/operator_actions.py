@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import collections.abc
+import datetime
 import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova import exception
+from oslo_utils import timeutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
@@ -81,21 +83,25 @@ def all_waiting(
 ) -> collections.abc.Iterator[buried.Buried]:
     """Yield all servers whose waiting can be ended.
 
-    Also of those that are shown as BUILD although the options say that they
-    do not wait.
+    Also of those that are shown as BUILD although their time is over, or the
+    options say that they do not wait.
     """
+    now = timeutils.utcnow()
     for page in buried.pages(context):
         for server in page:
             if server.is_shown or (
-                    server.can_be_rebuilt and _waits(server, site)):
+                    server.can_be_rebuilt and _waits(server, site, now)):
                 yield server
 
 
-def _waits(server: buried.Buried, site: wishes.Site) -> bool:
+def _waits(
+    server: buried.Buried, site: wishes.Site, now: datetime.datetime
+) -> bool:
     wish = wishes.wish(server.metadata, server.extra_specs, site)
+    if wish.time is None or server.created_at + wish.time <= now:
+        return False
     try:
-        return wish.time is not None and not operator_decisions.read(
-            server.section).ended
+        return not operator_decisions.read(server.section).ended
     except exceptions.Unreadable:
         return True
 

@@ -171,6 +171,16 @@ class StatusTest(Checking, base.FunctionalTestCase):
         self.assert_check(
             WARNING, '1 of them shown as BUILD', self.checks.check_waiting)
 
+    def test_who_has_expired_no_longer_waits(self):
+        self.addCleanup(cfg.CONF.reset)
+        server = self.bury(metadata={'cell0_rebuild_wait': '2h'})
+        self.assert_check(
+            WARNING, '1 servers wait for a host', self.checks.check_waiting)
+        databases.update(
+            'cell0', models.Instance, server['id'],
+            created_at=timeutils.utcnow() - datetime.timedelta(hours=3))
+        self.assert_check(SUCCESS, None, self.checks.check_waiting)
+
     def test_a_value_of_the_waiting_service_that_cannot_be_is_a_failure(self):
         self._parse('[cell0_rebuild_wait]', 'max_time = soon')
         self.assert_check(

@@ -9,6 +9,7 @@ from nova.db.api import models as api_models
 from nova.db.main import models
 from nova.objects import request_spec
 from oslo_config import cfg
+from oslo_utils import timeutils
 
 from cell0_rebuild import objects
 from tests.functional import base
@@ -86,6 +87,20 @@ class DecidingTestCase(census_base.WaitingTestCase):
         self.assert_shown_once(shown['id'], 'ERROR')
         self.assertNotIn('waiting', section(other))
         self.assertEqual((0, ''), commands.run('end', '--all'))
+
+    def test_who_has_expired_is_ended_only_where_it_is_shown_as_build(self):
+        shown = self.bury(metadata=census_base.ASKED)
+        self._show_build(shown)
+        for server in (self.server, shown):
+            databases.update(
+                'cell0', models.Instance, server['id'],
+                created_at=timeutils.utcnow() - 3 * census_base.HOUR)
+        self.addCleanup(cfg.CONF.reset)
+        code, said = commands.run('end', '--all')
+        self.assertEqual(
+            (0, f'Server {shown["id"]} waits no longer.\n'), (code, said))
+        self.assert_shown_once(shown['id'], 'ERROR')
+        self.assertNotIn('waiting', section(self.server))
 
     def test_what_is_unknown_survives(self):
         self._store(version='1.7', colour='red', waiting={'pace': 3})
