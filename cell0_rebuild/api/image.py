@@ -41,14 +41,19 @@ class Image:
 def current(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
+    written: str | None = None,
 ) -> str:
     """Return the ID of the image that a server has.
 
+    :param written: the image that a former rebuild had written to its root
+        volume.
     :raises HTTPBadRequest: if it has none.
+    :raises HTTPConflict: if it is not known what is on the root volume.
     """
     image_id = instance.image_ref
     if volumes.is_volume_backed(bdms):
         image_id = _of_root_volume(compute_api, context, bdms)
+        _check_known(bdms, image_id, written)
     if not image_id:
         raise webob.exc.HTTPBadRequest(
             explanation=f'Server {instance.uuid} has no image to keep; name '
@@ -88,15 +93,10 @@ def _for_volume(
     image_href: str | None, reimages: bool, written: str | None,
 ) -> Image:
     there = _of_root_volume(compute_api, context, bdms)
-    # Cinder says what was on the volume before, if it fails to write.
-    unknown = written not in (None, there)
-    if image_href is None and unknown:
-        errors.conflict(
-            f'An image was to be written to volume '
-            f'{bdms.root_bdm().volume_id}, and that failed: what is on it is '
-            f'not known. Name the image that the server is to be rebuilt '
-            f'with.')
-    if image_href is None or (image_href == there and not unknown):
+    if image_href is None:
+        _check_known(bdms, there, written)
+    if image_href is None or (
+            image_href == there and _is_known(there, written)):
         meta = block_device.get_bdm_image_metadata(
             context, compute_api.image_api, compute_api.volume_api, bdms,
             legacy_bdm=False)
@@ -108,6 +108,28 @@ def _for_volume(
                    'microversion 2.93 on only')
     image_id, meta = compute_api._get_image(context, image_href)
     return Image(image_id, meta, is_new=True, overwrites=True)
+
+
+def _check_known(
+    bdms: objects.BlockDeviceMappingList, there: str | None,
+    written: str | None,
+) -> None:
+    """Check that it is known what is on the root volume.
+
+    :param there: the image that Cinder says is on it.
+    :raises HTTPConflict: if it is not.
+    """
+    if not _is_known(there, written):
+        errors.conflict(
+            f'An image was to be written to volume '
+            f'{bdms.root_bdm().volume_id}, and that failed: what is on it is '
+            f'not known. Name the image that the server is to be rebuilt '
+            f'with.')
+
+
+def _is_known(there: str | None, written: str | None) -> bool:
+    # Cinder says what was on the volume before, if it fails to write.
+    return written in (None, there)
 
 
 def encrypt_disks(

@@ -2,6 +2,8 @@
 
 """Where Nova's own microversion is used, a rebuild has to name the image."""
 
+import datetime
+
 from cinderclient import exceptions as cinder_exc
 import ddt
 
@@ -52,4 +54,17 @@ class ImagesTestCase(sweeping.SweepMixin, volumes_base.VolumesTestCase):
         self.sweeper.sweep()
         self.assertEqual([self.other['id']], self.asked())
         self.assertIn('no image to keep', self.told(self.server)[0])
+        self.active(self.other)
+
+    def test_a_server_whose_volume_may_have_any_image_is_not_asked_for(self):
+        # Cinder takes the order and writes nothing.
+        self.rebuild(
+            self.server, base.STOCK, imageRef=self.glance.image2['id'])
+        self.buried_again(self.server)
+        self.later = datetime.timedelta(minutes=2)
+        self.sweeper.sweep()
+        self.assertEqual([self.other['id']], self.asked())
+        [told] = self.told(self.server)
+        self.assertTrue(told.startswith('blocked: An image was to be written'))
+        self.assertIn('Name the image that the server', told)
         self.active(self.other)
