@@ -55,15 +55,13 @@ def among(
     return {uuid for uuid, in rows}
 
 
-@api_db_api.context_manager.reader
 def is_retained(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> bool:
     """Tell whether something is retained of a server, readable or not."""
-    return _section(context, instance_uuid) is not None
+    return section(context, instance_uuid) is not None
 
 
-@api_db_api.context_manager.reader
 def record(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> dict[str, ty.Any] | None:
@@ -72,8 +70,8 @@ def record(
     :returns: an empty one if there is none, None if nothing is retained.
     :raises Unreadable: if it cannot be read.
     """
-    section = _section(context, instance_uuid)
-    return None if section is None else retained.record_of(section)
+    stored = section(context, instance_uuid)
+    return None if stored is None else retained.record_of(stored)
 
 
 def keep_record(
@@ -102,9 +100,11 @@ def keep_written(
         context, instance_uuid, **{retained.WRITTEN: image_id})
 
 
-def _section(
+@api_db_api.context_manager.reader
+def section(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> ty.Any:
+    """Return what is retained of a server as it is stored, or None."""
     blob = context.session.query(models.RequestSpec.spec).filter_by(
         instance_uuid=instance_uuid).scalar()
     return None if blob is None else our_objects.section(blob)

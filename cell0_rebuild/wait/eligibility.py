@@ -51,6 +51,20 @@ def take(
     return census
 
 
+def renewed(
+    context: nova_context.RequestContext, server: waiting_server.Waiting
+) -> waiting_server.Waiting | None:
+    """Return a server that waits, held or not as has been decided by now.
+
+    :param context: an administrator's.
+    :returns: None if its waiting was ended, or nobody can tell.
+    """
+    decision = operator_decisions.current(context, server.uuid)
+    if decision is None or decision.ended:
+        return None
+    return dataclasses.replace(server, held=decision.held)
+
+
 def _add(
     census: Census, server: buried.Buried, site: wishes.Site
 ) -> None:

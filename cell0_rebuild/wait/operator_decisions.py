@@ -12,8 +12,13 @@ from __future__ import annotations
 import dataclasses
 import typing as ty
 
+from cell0_rebuild import exceptions
 from cell0_rebuild import retained
+from cell0_rebuild import retained_db
 from cell0_rebuild import stored
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
 
 ENTRY = 'waiting'
 
@@ -48,6 +53,21 @@ def read(section: ty.Any) -> Decision:
         stored.entry(values, 'held', (bool,), False),
         stored.entry(values, 'reason', stored.TEXT_OR_NONE, None),
         stored.entry(values, 'ended', (bool,), False))
+
+
+def current(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> Decision | None:
+    """Return what has been decided about a server by now.
+
+    :param context: an administrator's.
+    :returns: None if nobody can tell: nothing readable is retained of it.
+    """
+    try:
+        section = retained_db.section(context, instance_uuid)
+        return None if section is None else read(section)
+    except (exceptions.Unreadable, ValueError, AttributeError):
+        return None
 
 
 def changed(

@@ -14,16 +14,12 @@ import itertools
 
 from nova.compute import vm_states
 from nova import context as nova_context
-from nova.db.api import api as api_db_api
-from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import objects
 from oslo_config import cfg
 
 from cell0_rebuild import db_errors
-from cell0_rebuild import exceptions
-from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import options
 
@@ -85,7 +81,7 @@ class ShownStatus:
 
 
 class _Ended(Exception):
-    """An operator has ended the waiting of the server meanwhile."""
+    """The waiting of the server was ended meanwhile, or nobody can tell."""
 
 
 @db_errors.retried
@@ -97,20 +93,11 @@ def _show_build(context: nova_context.RequestContext, uuid: str) -> bool:
             state for state in cfg.CONF.cell0_rebuild.vm_states
             if state != vm_states.BUILDING], vm_states.BUILDING):
         return False
-    if _is_ended(nova_context.get_admin_context(), uuid):
+    decision = operator_decisions.current(
+        nova_context.get_admin_context(), uuid)
+    if decision is None or decision.ended:
         raise _Ended
     return True
-
-
-@api_db_api.context_manager.reader
-def _is_ended(context: nova_context.RequestContext, uuid: str) -> bool:
-    blob = context.session.query(api_models.RequestSpec.spec).filter_by(
-        instance_uuid=uuid).scalar()
-    try:
-        return blob is None or operator_decisions.read(
-            our_objects.section(blob)).ended
-    except (exceptions.Unreadable, ValueError, AttributeError):
-        return True  # nobody can tell
 
 
 @db_errors.retried

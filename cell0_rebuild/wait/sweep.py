@@ -335,7 +335,7 @@ class Sweeper:
         It counts as sent. If the server may not be sent now, the result is
         None, and the reason is noted.
         """
-        reason = (self._backoff.reason(server.project_id, now)
+        reason = (self._reason_to_wait(server, section, now)
                   or self._in_flight.refusal(
                       shape, self._checks.room(shape), section, now))
         if reason is not None:
@@ -345,13 +345,28 @@ class Sweeper:
             image_id = images.to_name(self._context, server.uuid)
         except images.Unknown as error:
             reason = reasons.Reason(reasons.Code.BLOCKED, str(error))
-            self._backoff.begin(
-                server.uuid, reason, now, section.backoff,
-                section.backoff_max)
+            self._backoff.begin(server.uuid, reason, now, section.backoff,
+                                section.backoff_max)
             result.reasons[server.uuid] = reason
+            return None
+        if not self._may_still_go(server, section, now, result):
             return None
         self._in_flight.record_sent(server, shape, now)
         return parallel.Request(server, shape, image_id)
+
+    def _may_still_go(
+        self, server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
+        now: datetime.datetime, result: SweepResult,
+    ) -> bool:
+        """Tell whether operators let a server go; if it waits on, note why."""
+        # They may have decided something since the sweep began.
+        renewed = eligibility.renewed(self._context, server)
+        if renewed is None:
+            return False
+        reason = hold_reasons.reason(renewed, section, now)
+        if reason is not None:
+            result.reasons[server.uuid] = reason
+        return reason is None
 
     def _request(
         self, batch: list[parallel.Request],

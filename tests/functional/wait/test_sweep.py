@@ -160,6 +160,51 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.flags(pause=True, group=keystone.GROUP)
         self.assert_left_alone(server, code='paused')
 
+    def decided_in_a_sweep(self, decide):
+        """Sweep over two servers that there is room for.
+
+        :param decide: called with the first, when Placement has been asked.
+        :returns: both servers, and why each waits.
+        """
+        self.fill()
+        servers = [self.wait_for_room() for _ in range(2)]
+        self.make_room(2)
+        self.useFixture(base.Interception(
+            'cell0_rebuild.wait.placement_checks.PlacementChecks.ask',
+            after=lambda *args: decide(servers[0])))
+        return servers, self.codes(self.sweeper.sweep())
+
+    def test_a_hold_that_comes_in_a_sweep_is_heeded(self):
+        servers, codes = self.decided_in_a_sweep(
+            lambda server: commands.run('hold', server['id']))
+        self.assertEqual([servers[1]['id']], self.asked())
+        self.assertEqual({servers[0]['id']: 'held'}, codes)
+        self.active(servers[1])
+
+    def test_an_end_that_comes_in_a_sweep_is_heeded(self):
+        servers, codes = self.decided_in_a_sweep(
+            lambda server: commands.run('end', server['id']))
+        self.assertEqual([servers[1]['id']], self.asked())
+        self.assertEqual({}, codes)
+        self.active(servers[1])
+
+    def test_a_pause_that_comes_in_a_sweep_is_heeded(self):
+        servers, codes = self.decided_in_a_sweep(
+            lambda server: self.flags(pause=True, group=keystone.GROUP))
+        self.assertEqual([], self.asked())
+        self.assertEqual(
+            dict.fromkeys([one['id'] for one in servers], 'paused'), codes)
+
+    @ddt.data(
+        '{}', '{"cell0_rebuild"', '{"cell0_rebuild": {"version": "2.0"}}')
+    def test_who_cannot_be_read_any_more_in_a_sweep_is_left_alone(self, blob):
+        servers, codes = self.decided_in_a_sweep(
+            lambda server: databases.update(
+                'api', api_models.RequestSpec, server['id'], spec=blob))
+        self.assertEqual([servers[1]['id']], self.asked())
+        self.assertEqual({}, codes)
+        self.active(servers[1])
+
     def test_a_server_that_found_no_host_rests(self):
         self.fill()
         server = self.wait_for_room()
