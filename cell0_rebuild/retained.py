@@ -17,9 +17,10 @@ from cell0_rebuild import stored
 VERSION = '1.0'
 
 # The entries that are stored later than the rest: the record of the attempt
-# that was handed over last (move/attempt_record.py), and an image.
+# that was handed over last (move/attempt_record.py), an image, and real cells.
 RECORD = 'mark'
 WRITTEN = 'written'
+LEFT = 'left'
 
 # The entries that a request to the scheduler is made of.
 _ASKED = ('requested_networks', 'requested_destination')
@@ -37,6 +38,8 @@ class Retained:
         content is None if it is not retained.
     :param written: the image that Cinder was told to write to the root
         volume; it may have failed.
+    :param left: the UUIDs of the real cells in which an attempt that failed
+        may have left a row.
     """
 
     requested_networks: objects.NetworkRequestList | None
@@ -44,6 +47,7 @@ class Retained:
     injected_files: list[list[str | None]] = dataclasses.field(
         default_factory=list)
     written: str | None = None
+    left: list[str] = dataclasses.field(default_factory=list)
 
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored in the blob."""
@@ -52,7 +56,7 @@ class Retained:
             'requested_networks': _stored(self.requested_networks),
             'requested_destination': _stored(self.requested_destination),
             'injected_files': [list(file) for file in self.injected_files],
-            WRITTEN: self.written}
+            WRITTEN: self.written, LEFT: list(self.left)}
 
     @classmethod
     def from_primitive(cls, primitive: ty.Any) -> Retained:
@@ -68,7 +72,8 @@ class Retained:
             _loaded(values, 'requested_destination', objects.Destination,
                     None),
             _files(values),
-            stored.entry(values, WRITTEN, stored.TEXT_OR_NONE, None))
+            stored.entry(values, WRITTEN, stored.TEXT_OR_NONE, None),
+            _left(values))
 
 
 def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
@@ -113,6 +118,13 @@ def _loaded(
     if not isinstance(value, cls):
         raise stored.damaged(name)
     return value
+
+
+def _left(values: dict[str, ty.Any]) -> list[str]:
+    left: list[str] = stored.entry(values, LEFT, (list,), [])
+    if not all(isinstance(uuid, str) for uuid in left):
+        raise stored.damaged(LEFT)
+    return left
 
 
 def _files(values: dict[str, ty.Any]) -> list[list[str | None]]:

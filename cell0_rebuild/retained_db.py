@@ -89,6 +89,18 @@ def keep_record(
         context, instance_uuid, or_alone=True, **{retained.RECORD: primitive})
 
 
+def keep_left(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell_uuids: collections.abc.Iterable[str],
+) -> None:
+    """Store in which real cells an attempt may have left a row.
+
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    our_objects.keep_also(
+        context, instance_uuid, **{retained.LEFT: list(cell_uuids)})
+
+
 def keep_written(
     context: nova_context.RequestContext, instance_uuid: str, image_id: str
 ) -> None:

@@ -141,6 +141,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                     volume.wait(
                         context, functools.partial(self._go_on, context))
                 self._phases.end('image')
+            attempts.remove_left(context, attempt)
             resource_claims.release_leftovers(context, attempt, request_spec)
             with hooks.check_before_mapping_goes(
                     functools.partial(self._check_current, context)):

@@ -10,6 +10,7 @@ are changed here.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import typing as ty
 
@@ -339,6 +340,11 @@ def to_cell0(
         return False
     keep(_build_request(context, locked.row).instance)
     context.session.delete(locked.row)
+    left = [*locked.record.left, *(locked.record.cells or ())]
+    if left:
+        # The process may die before it has removed the row there.
+        with contextlib.suppress(exceptions.Unreadable):
+            retained_db.keep_left(context, instance_uuid, left)
     return _set_cell(
         context, instance_uuid, None, cell0_id, **columns) or (
         cell_id is not None and _set_cell(

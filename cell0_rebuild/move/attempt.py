@@ -225,6 +225,27 @@ def remove_row(
         cell_db.remove(context, attempt.uuid, cell, row_id)
 
 
+def remove_left(
+    context: nova_context.RequestContext, attempt: Attempt
+) -> None:
+    """Remove the rows that former attempts may have left in real cells.
+
+    Nobody finds them any more when the server is in another cell.
+
+    :raises StaleAttempt: if this attempt is not the current one.
+    :raises ObjectActionError: if a compute has the server there.
+    """
+    if not attempt.record.left:
+        return
+    with held_current(context, attempt, or_deleted=True):
+        for uuid in attempt.record.left:
+            with contextlib.suppress(exception.CellMappingNotFound):
+                cell_db.remove(
+                    context, attempt.uuid,
+                    objects.CellMapping.get_by_uuid(context, uuid))
+    attempt.record.left = []
+
+
 @contextlib.contextmanager
 def held_current(
     context: nova_context.RequestContext, attempt: Attempt,

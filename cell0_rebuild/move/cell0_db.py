@@ -36,7 +36,7 @@ def hide(context: nova_context.RequestContext, instance_uuid: str) -> bool:
     """Hide the row.
 
     :param context: targeted at cell0.
-    :returns: False if the server is deleted or being deleted.
+    :returns: False if the server is deleted or being deleted, or hidden.
     :raises MaybeHidden: if the database went away while it committed, and is
         away still; after any other error the row is shown.
     """
@@ -52,9 +52,12 @@ def hide(context: nova_context.RequestContext, instance_uuid: str) -> bool:
         ).filter(
             # So it is for a moment, just before Nova deletes the row.
             models.Instance.vm_state != vm_states.DELETED,
+            # Or it is still on its way back from a real cell.
+            models.Instance.hidden.isnot(True),
         ).update(_hidden(True), synchronize_session=False)
-        updated = True
-        return rows == 1
+        # Somebody else may have hidden it.
+        updated = rows == 1
+        return updated
 
     try:
         return bool(hide_it(context))

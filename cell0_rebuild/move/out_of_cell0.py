@@ -60,7 +60,8 @@ def ask(
         instance,
         baseline=late_changes.watched(
             buried.instance, buried.bdms, buried.instance.tags),
-        mapped_at=mapped_at, writes=writes)
+        mapped_at=mapped_at, writes=writes,
+        left=spec.retained.left)
     _catch_up(cctxt, record, instance)
     record.put_on(instance)
     instance.obj_reset_changes(recursive=True)

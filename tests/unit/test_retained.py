@@ -15,7 +15,7 @@ read = retained.Retained.from_primitive
 
 # None of these is known to be what the owner had asked for.
 DEFAULTS = {'requested_destination': None, 'injected_files': [],
-            'written': None}
+            'written': None, 'left': []}
 
 
 @ddt.ddt
@@ -42,14 +42,14 @@ class KeptTest(testtools.TestCase):
     def test_what_is_stored_is_that_and_a_version(self):
         before = stored_forms.retained()
         again = read(before).to_primitive()
-        self.assertEqual({'version': '1.0'}, {
+        self.assertEqual({'version': '1.0', 'left': []}, {
             name: value for name, value in again.items()
             if name not in before})
-        self.assertEqual(set(before), set(again) - {'version'})
+        self.assertEqual(set(before), set(again) - {'version', 'left'})
 
     def test_what_is_stored_of_nothing_has_every_entry(self):
         self.assertEqual(
-            set(stored_forms.retained()) | {'version'},
+            set(stored_forms.retained()) | {'version', 'left'},
             set(retained.Retained(None).to_primitive()))
 
     @ddt.data(*DEFAULTS)
@@ -86,12 +86,12 @@ class KeptTest(testtools.TestCase):
                 stored_forms.retained(requested_networks=other)))
 
     @ddt.data('requested_networks', 'requested_destination',
-              'injected_files', 'written', 'mark')
+              'injected_files', 'written', 'mark', 'left')
     def test_whatever_else_is_there_is_read_or_unreadable(self, name):
         readable = {
             'requested_networks': {'null'}, 'requested_destination': {'null'},
             'injected_files': set(), 'written': {'null', 'a text'},
-            'mark': {'a dictionary'}}
+            'mark': {'a dictionary'}, 'left': set()}
         read_it = retained.record_of if name == 'mark' else read
         found = set()
         for kind, value in stored_forms.OTHERS.items():
