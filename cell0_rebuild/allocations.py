@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import typing as ty
 
@@ -18,6 +19,7 @@ if ty.TYPE_CHECKING:
     import collections.abc
 
     from nova import context as nova_context
+    from nova import objects
 
 _FAILURES = (
     ks_exc.ClientException, exception.ConsumerAllocationRetrievalFailed,
@@ -36,6 +38,28 @@ def translated() -> collections.abc.Iterator[None]:
         yield
     except (*_FAILURES, *_NO_ANSWER) as error:
         raise exceptions.NoPlacement(str(error)) from error
+
+
+def of_owner(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> collections.Counter[str]:
+    """Return how much of each resource class its owner has for the server.
+
+    A burial may leave what the scheduler has claimed. For the quota, Placement
+    counts it as used by the project and the user that the claim names.
+
+    :raises NoPlacement: if it does not answer.
+    """
+    with translated():
+        found = report.report_client_singleton().get_allocs_for_consumer(
+            context, instance.uuid)
+    owner = found.get('project_id'), found.get('user_id')
+    if owner != (instance.project_id, instance.user_id):
+        return collections.Counter()
+    amounts: collections.Counter[str] = collections.Counter()
+    for allocation in found['allocations'].values():
+        amounts.update(allocation['resources'])
+    return amounts
 
 
 class Resources:

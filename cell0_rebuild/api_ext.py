@@ -34,6 +34,7 @@ PATCHES = (
         nova_internals.GET_INSTANCES,
         f'{_WRAPPERS}.external_events:get_instances'),
     *(patching.Reliance(target) for target in (
-        *nova_internals.CHECKS, *nova_internals.DEMANDS, *nova_internals.MOVES,
+        *nova_internals.ALLOCATIONS, *nova_internals.CHECKS,
+        *nova_internals.DEMANDS, *nova_internals.MOVES,
         *nova_internals.REIMAGE)),
 )

@@ -32,7 +32,7 @@ PATCHES = (
         nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.hooks:destroy_mapping'),
     *(patching.Reliance(target) for target in (
         nova_internals.DELETION, *nova_internals.BUILD_STEPS,
-        *nova_internals.MOVES,
-        *nova_internals.CLAIMS, *nova_internals.LEFTOVERS,
+        *nova_internals.MOVES, *nova_internals.CLAIMS,
+        *nova_internals.ALLOCATIONS, *nova_internals.LEFTOVERS,
         *nova_internals.REIMAGE)),
 )

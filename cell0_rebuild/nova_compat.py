@@ -10,12 +10,16 @@ for people. What is only named or called otherwise is a form of its target in
 
 from __future__ import annotations
 
+import collections
 import inspect
 import typing as ty
+
+from oslo_config import cfg
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     from nova import objects
+    from oslo_limit import limit
 
 USER = 'user'
 
@@ -68,30 +72,60 @@ def with_oldest_compute(
 
 def enforce_unified_limits(
     context: nova_context.RequestContext, project_id: str,
-    request_spec: objects.RequestSpec,
+    request_spec: objects.RequestSpec, claimed: collections.Counter[str],
 ) -> None:
     """Check the unified limits for a server that is counted already.
 
     34 counts all that a RequestSpec asks for, 26 to 33 what the flavor does;
-    26 to 27.1 cannot be told that the server itself is counted.
+    26 to 27.1 do not use the enforcer that they are given.
 
+    :param claimed: how much of each resource class is counted, too.
     :raises TooManyInstances, ProjectOverLimit: if there is no more left.
     """
     from nova.limit import placement as limits
-    counted = {'servers': 0}
+    enforcer = _RestEnforcer(
+        limits._get_enforcer(context, project_id), claimed)
     if hasattr(limits, 'enforce_num_instances_and_resources'):
         limits.enforce_num_instances_and_resources(
-            context, project_id, request_spec, 1, 1, delta_updates=counted)
+            context, project_id, request_spec, 1, 1, enforcer=enforcer)
         return
     flavor, from_volume = request_spec.flavor, request_spec.is_bfv
     enforce = limits.enforce_num_instances_and_flavor
     if has_parameter(enforce, 'delta_updates'):
         enforce(context, project_id, flavor, from_volume, 1, 1,
-                delta_updates=counted)
+                enforcer=enforcer)
         return
-    deltas = limits._get_deltas_by_flavor(flavor, from_volume, 1)
-    limits._get_enforcer(context, project_id).enforce(
-        project_id, {**deltas, **counted})
+    enforcer.enforce(
+        project_id, limits._get_deltas_by_flavor(flavor, from_volume, 1))
+
+
+class _RestEnforcer:
+    """Enforces the limits for what is not counted yet of one server."""
+
+    def __init__(
+        self, enforcer: limit.Enforcer, claimed: collections.Counter[str]
+    ) -> None:
+        self._enforcer = enforcer
+        self._claimed = claimed
+
+    def enforce(self, project_id: str, deltas: dict[str, int]) -> None:
+        """Do what oslo.limit's does, which Nova calls."""
+        counted = {'servers': 1, **{
+            f'class:{name}': amount for name, amount
+            in self._counted_as(deltas).items()}}
+        self._enforcer.enforce(project_id, {
+            name: max(0, delta - counted.get(name, 0))
+            for name, delta in deltas.items()})
+
+    def _counted_as(
+        self, deltas: dict[str, int]
+    ) -> collections.Counter[str]:
+        """Return what is claimed as ``nova.limit.placement`` counts it."""
+        if (not cfg.CONF.workarounds.unified_limits_count_pcpu_as_vcpu
+                or 'class:PCPU' in deltas):
+            return self._claimed
+        return self._claimed + collections.Counter(
+            {'VCPU': self._claimed['PCPU']})
 
 
 def add_pci_request_groups(request_spec: objects.RequestSpec) -> None:

@@ -203,10 +203,10 @@ CLAIMS = (
         'called: releases the claim of a stale rebuild'),
 )
 
-# Called for what a buried server has left in Placement, in nova-conductor and
-# by cell0-rebuild-manage.
+# Called for what a buried server has in Placement, in nova-api and
+# nova-conductor and by cell0-rebuild-manage.
 
-LEFTOVERS = (
+ALLOCATIONS = (
     patching.Target(
         'nova.scheduler.client.report', 'report_client_singleton', '',
         'called: the client of Placement'),
@@ -214,6 +214,11 @@ LEFTOVERS = (
         'nova.scheduler.client.report',
         'SchedulerReportClient.get_allocs_for_consumer',
         'self, context, consumer', 'called: finds leftovers'),
+)
+
+# Called to delete it, in nova-conductor and by cell0-rebuild-manage.
+
+LEFTOVERS = (
     patching.Target(
         'nova.scheduler.client.report',
         'SchedulerReportClient.put_allocations',
@@ -370,7 +375,7 @@ CHECKS = (
         'called by 26 to 27.1: what a server counts', absent='34'),
     patching.Target(
         'nova.limit.placement', '_get_enforcer', 'context, project_id',
-        'called by 26 to 27.1: asks Keystone for the limits'),
+        'called: asks Keystone for the limits'),
     patching.Target(
         'nova.objects.service', 'get_minimum_version_all_cells',
         'context, binaries, require_all=False',

@@ -22,6 +22,8 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import webob.exc
 
+from cell0_rebuild import exceptions
+
 LOG = logging.getLogger(__name__)
 
 # What Nova's rebuild action turns into an answer by itself.
@@ -70,6 +72,7 @@ _FAILURES = {
     glance_exc.ClientException: 'The image service',
     exception.GlanceConnectionFailed: 'The image service',
     exception.PlacementAPIConnectFailure: 'The placement service',
+    exceptions.NoPlacement: 'The placement service',
     ks_exc.ClientException: 'Another service',
 }
 

@@ -25,6 +25,7 @@ from cell0_rebuild.api import create_checks
 from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
+from cell0_rebuild.api import quota
 from cell0_rebuild.api import scheduling
 from cell0_rebuild.api import volumes
 from cell0_rebuild import cells
@@ -182,7 +183,7 @@ def _validate(
     create_checks.check_vtpm(context, instance, image)
     scheduling.renew(
         compute_api, owners, instance, spec, image, oldest_compute)
-    create_checks.check_quota(owners, instance, spec)
+    quota.check(owners, instance, spec)
     return _Plan(
         buried, instance, spec, image, bdms, reimage_volume_id, files)
 

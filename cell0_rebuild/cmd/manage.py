@@ -74,7 +74,8 @@ def add_parsers(subparsers: ty.Any) -> None:
     arguments.add_format(parser)
     parser.set_defaults(run=recover, internals=lambda nova_internals: (
         nova_internals.DELETION, *nova_internals.MOVES,
-        *nova_internals.LEFTOVERS, *nova_internals.RECOVERY))
+        *nova_internals.ALLOCATIONS, *nova_internals.LEFTOVERS,
+        *nova_internals.RECOVERY))
     why.add_parser(subparsers)
     wait_commands.add_parser(subparsers)
 

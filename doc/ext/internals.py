@@ -39,8 +39,8 @@ def lines() -> collections.abc.Iterator[str]:
     yield from _section(
         '``cell0-rebuild-manage``: called',
         [_row(target) for group in (
-            nova_internals.MOVES, nova_internals.LEFTOVERS,
-            nova_internals.RECOVERY,
+            nova_internals.MOVES, nova_internals.ALLOCATIONS,
+            nova_internals.LEFTOVERS, nova_internals.RECOVERY,
             nova_internals.DEMANDS, nova_internals.PROBES,
             nova_internals.SHARES)
          for target in group])

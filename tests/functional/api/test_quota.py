@@ -2,12 +2,15 @@
 
 """A rebuild is checked against the quota of the server's owner."""
 
+from nova import context as nova_context
+from nova.scheduler.client import report
 from nova.tests import fixtures as nova_fixtures
 from oslo_limit import fixture as limit_fixture
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import host_mappings
 
 # Of the flavor that servers are made with.
 _NEEDS = {'instances': 1, 'cores': 1, 'ram': 512}
@@ -15,11 +18,16 @@ _NEEDS = {'instances': 1, 'cores': 1, 'ram': 512}
 
 class QuotaTestCase(base.FunctionalTestCase):
 
+    # How many hosts a burial has left a claim on.
+    claims = 0
+
     def setUp(self):
         super().setUp()
         self.api = self.api_fixture.api  # an owner who is no admin
         self.api.microversion = base.STOCK
         self.server = self.make_server()
+        self.assertEqual(self.claims, len(
+            self._get_allocations_by_server_uuid(self.server['id'])))
         self._start_compute('host1')
 
     def make_server(self):
@@ -29,8 +37,6 @@ class QuotaTestCase(base.FunctionalTestCase):
         """Check that a rebuild is refused, and that nothing changed."""
         self.assertIn(
             needle, self.assert_refused_without_trace(403, self.server))
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id']))
 
     def rebuild_while(self, change):
         """Rebuild; quota changes when nova-api has checked it."""
@@ -50,6 +56,30 @@ class QuotaTestCase(base.FunctionalTestCase):
         self.assertEqual(
             [('create', ['Error']), ('rebuild', ['Error'])],
             self.actions(server))
+
+    def leave_claimed(self, resources, **changes):
+        """Have a burial have left a claim of the server.
+
+        :param changes: what the consumer has that is not the server's.
+        """
+        report.report_client_singleton().put_allocations(
+            nova_context.get_admin_context(), self.server['id'], {
+                'allocations': {self._get_provider_uuid_by_host('host1'): {
+                    'resources': resources}},
+                'project_id': self.server['tenant_id'],
+                'user_id': self.server['user_id'],
+                'consumer_generation': None, **changes})
+        self.assertEqual(1, len(
+            self._get_allocations_by_server_uuid(self.server['id'])))
+
+    def offer_pinned_cores(self):
+        """Have the host offer some."""
+        path = (f'/resource_providers/'
+                f'{self._get_provider_uuid_by_host("host1")}/inventories')
+        body = self.placement.get(path).body
+        body['inventories']['PCPU'] = {'total': 2}
+        self.assertEqual(
+            200, self.placement.put(path, body, version='1.26').status)
 
     def be_an_operator(self):
         self.api = base.api_client.TestOpenStackClient(
@@ -94,6 +124,70 @@ class PlacementQuotaTest(DatabaseQuotaTest):
     counts_placement = True
 
 
+class _LeftClaim:
+    """Nova has left what it claimed for the server when it buried it."""
+
+    claims = 1
+
+    def make_server(self):
+        self._start_compute('host0')
+        host_mappings.remove('host0')
+        server = super().make_server()
+        host_mappings.add('host0', self.cell_mappings['cell1'])
+        return server
+
+
+class PlacementClaimTest(_LeftClaim, PlacementQuotaTest):
+    """The claim is a part of what Placement counts."""
+
+    def test_of_what_it_has_placement_is_asked_once(self):
+        get, asked = report.SchedulerReportClient.get, []
+
+        def listen(client, url, *args, **kwargs):
+            asked.append(url.partition('?')[0])
+            return get(client, url, *args, **kwargs)
+        self.stub_out(
+            'nova.scheduler.client.report.SchedulerReportClient.get', listen)
+        before = []
+        self.rebuild_while(lambda: before.extend(asked))
+        self.active(self.server)
+        self.assertEqual(
+            [f'/allocations/{self.server["id"]}', '/usages'], before)
+
+
+class PartOfAClaimTest(QuotaTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(count_usage_from_placement=True, **_NEEDS, group='quota')
+
+    def test_what_is_not_claimed_is_still_asked_for(self):
+        self.leave_claimed({'VCPU': 1})
+        self.flags(ram=511, group='quota')
+        self.assert_over_quota("['ram']")
+        self.flags(ram=512, group='quota')
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_pinned_cores_are_cores(self):
+        self.offer_pinned_cores()
+        self.leave_claimed({'PCPU': 1})
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_what_is_claimed_for_another_project_does_not_count(self):
+        self.leave_claimed({'VCPU': 1}, project_id=uuidsentinel.another)
+        self.flags(cores=0, group='quota')
+        self.assert_over_quota("['cores']")
+
+    def test_what_is_claimed_for_another_user_does_not_count(self):
+        self.admin_api.update_quota(
+            {'cores': 0, 'force': True}, self.server['tenant_id'],
+            self.server['user_id'])
+        self.leave_claimed({'VCPU': 1}, user_id='another')
+        self.assert_over_quota("['cores']")
+
+
 class OwnersQuotaTest(QuotaTestCase):
 
     def limit(self, project_id, user_id=None, **limits):
@@ -128,7 +222,7 @@ class OwnersQuotaTest(QuotaTestCase):
         self.assert_over_quota("['ram']")
 
 
-class UnifiedQuotaTest(QuotaTestCase):
+class UnifiedQuotaTestCase(QuotaTestCase):
     """Limits are registered in Keystone."""
 
     needs = {'servers': 2, 'class:VCPU': 2, 'class:MEMORY_MB': 512,
@@ -148,6 +242,9 @@ class UnifiedQuotaTest(QuotaTestCase):
         return self.bury(flavorRef=self._create_flavor(
             vcpu=2, memory_mb=512, disk=2, ephemeral=0, swap=0))
 
+
+class UnifiedQuotaTest(UnifiedQuotaTestCase):
+
     def test_at_exactly_the_limit_it_passes(self):
         self.rebuild(self.server)
         self.active(self.server)
@@ -159,9 +256,11 @@ class UnifiedQuotaTest(QuotaTestCase):
             self.limits[name] = need
 
     def test_over_it_only_at_the_last_check_it_is_buried_again(self):
-        self.rebuild_while(lambda: self.limits.update({'class:VCPU': 1}))
+        need = self.needs['class:VCPU']
+        self.rebuild_while(
+            lambda: self.limits.update({'class:VCPU': need - 1}))
         self.assert_buried_for('class:VCPU')
-        self.limits['class:VCPU'] = 2
+        self.limits['class:VCPU'] = need
         self.rebuild(self.server)
         self.active(self.server)
 
@@ -171,13 +270,39 @@ class UnifiedQuotaTest(QuotaTestCase):
         self.active(self.server)
 
     def test_without_limits_of_the_owner_an_operator_may_not(self):
-        self.limits['class:MEMORY_MB'] = 511
+        self.limits['class:MEMORY_MB'] -= 1
         self.be_an_operator()
         self.assert_over_quota('class:MEMORY_MB')
 
     def test_too_much_metadata_is_403(self):
         self.assert_refused(
             403, self.server, metadata={'a': '1', 'b': '2'})
+
+
+class UnifiedPinnedClaimTest(UnifiedQuotaTestCase):
+    """What is claimed was asked for with another image."""
+
+    def setUp(self):
+        super().setUp()
+        self.offer_pinned_cores()
+        self.leave_claimed({'PCPU': 2})
+
+    def test_where_pinned_cores_are_cores_they_are_the_servers(self):
+        self.flags(
+            unified_limits_count_pcpu_as_vcpu=True, group='workarounds')
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def test_where_they_are_not_the_server_takes_others(self):
+        self.limits['class:VCPU'] = 1
+        self.assert_over_quota('class:VCPU')
+
+
+class UnifiedClaimTest(_LeftClaim, UnifiedQuotaTest):
+    """The claim is a part of what Placement counts, as is the other's."""
+
+    needs = {'servers': 2, 'class:VCPU': 3, 'class:MEMORY_MB': 1024,
+             'class:DISK_GB': 3}
 
 
 class PortQuotaTest(QuotaTestCase):

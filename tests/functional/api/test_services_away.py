@@ -3,6 +3,7 @@
 """A service or database is away, and the answer tells which."""
 
 from glanceclient import exc as glance_exc
+from keystoneauth1 import exceptions as ks_exc
 from neutronclient.common import exceptions as neutron_exc
 from nova import exception
 from oslo_db import exception as db_exc
@@ -10,6 +11,8 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import exceptions
 from tests.functional import base
 from tests.functional import databases
+
+_REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 
 
 class ServiceAwayTest(base.FunctionalTestCase):
@@ -39,6 +42,18 @@ class ServiceAwayTest(base.FunctionalTestCase):
         self._assert_told_of(
             'image service', glance_exc.HTTPInternalServerError('broken'),
             'nova.image.glance.API.get')
+
+    def test_a_placement_service_that_is_away_is_told(self):
+        self.flags(count_usage_from_placement=True, group='quota')
+        self._assert_told_of(
+            'placement service', ks_exc.ConnectFailure(), f'{_REPORT}.get')
+
+    def test_a_placement_service_that_is_broken_is_told(self):
+        self.flags(count_usage_from_placement=True, group='quota')
+        self._assert_told_of(
+            'placement service', exception.ConsumerAllocationRetrievalFailed(
+                consumer_uuid=self.server['id'], error='broken'),
+            f'{_REPORT}.get_allocs_for_consumer')
 
     def test_a_database_that_is_away_at_first_is_told(self):
         self._assert_told_of(

@@ -13,9 +13,7 @@ import time
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
 from nova.cmd import manage
-from nova import context as nova_context
 from nova import exception
-from nova import objects
 from nova.scheduler.client import report
 from nova.tests.functional import test_servers as nova_tests
 from oslo_db import exception as db_exc
@@ -23,6 +21,7 @@ from oslo_limit import fixture as limit_fixture
 
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import host_mappings
 
 # The event of a burial, in the event list of a server.
 _BURIAL = 'conductor_schedule_and_build_instances'
@@ -179,19 +178,19 @@ class BuriedTest(_OutcomeMixin, base.FunctionalTestCase):
 
     def test_on_a_host_that_was_in_no_cell_yet_it_is_rebuilt(self):
         self._start_compute('host1')
-        self._unmap('host1')
+        host_mappings.remove('host1')
         server = self.bury()
         # Nova leaves what was claimed.
         self.assertEqual(
             1, len(self._get_allocations_by_server_uuid(server['id'])))
-        self._map('host1')
+        host_mappings.add('host1', self.cell_mappings['cell1'])
         self.assert_is_rebuilt(
             server, "Host 'host1' is not mapped to any cell")
 
     def test_of_several_only_one_may_be_buried_and_is_rebuilt(self):
         for host in ('host1', 'host2'):
             self._start_compute(host)
-        self._unmap('host2')
+        host_mappings.remove('host2')
         group = self.api.post_server_groups(
             {'name': 'apart', 'policy': 'anti-affinity'})
         self.create(group['id'], min_count=2)
@@ -200,7 +199,7 @@ class BuriedTest(_OutcomeMixin, base.FunctionalTestCase):
             sorted(server['status'] for server in self.api.get_servers())))
         [server] = self.api.get_servers(search_opts={'status': 'ERROR'})
         server = self._wait_for_state_change(server, 'ERROR')
-        self._map('host2')
+        host_mappings.add('host2', self.cell_mappings['cell1'])
         rebuilt = self.assert_is_rebuilt(
             server, "Host 'host2' is not mapped to any cell")
         self.assertEqual('host2', rebuilt['OS-EXT-SRV-ATTR:host'])
@@ -213,15 +212,6 @@ class BuriedTest(_OutcomeMixin, base.FunctionalTestCase):
         self._start_compute('host1')
         for server in self.api.get_servers():
             self.assert_is_rebuilt(server, _NO_HOST)
-
-    def _unmap(self, host):
-        objects.HostMapping.get_by_host(
-            nova_context.get_admin_context(), host).destroy()
-
-    def _map(self, host):
-        objects.HostMapping(
-            nova_context.get_admin_context(), host=host,
-            cell_mapping=self.cell_mappings['cell1']).create()
 
 
 class SilentSchedulerTest(_OutcomeMixin, base.FunctionalTestCase):
