@@ -72,6 +72,7 @@ _FAILURES = {
     glance_exc.ClientException: 'The image service',
     exception.GlanceConnectionFailed: 'The image service',
     exception.PlacementAPIConnectFailure: 'The placement service',
+    exception.UsagesRetrievalFailed: 'The placement service',
     exceptions.NoPlacement: 'The placement service',
     ks_exc.ClientException: 'Another service',
 }

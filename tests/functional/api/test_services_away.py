@@ -55,6 +55,13 @@ class ServiceAwayTest(base.FunctionalTestCase):
                 consumer_uuid=self.server['id'], error='broken'),
             f'{_REPORT}.get_allocs_for_consumer')
 
+    def test_a_placement_service_that_counts_no_usage_is_told(self):
+        self.flags(count_usage_from_placement=True, group='quota')
+        self._assert_told_of(
+            'placement service', exception.UsagesRetrievalFailed(
+                project_id='one', user_id='another'),
+            f'{_REPORT}.get_usages_counts_for_quota')
+
     def test_a_database_that_is_away_at_first_is_told(self):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
