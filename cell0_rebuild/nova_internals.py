@@ -411,6 +411,10 @@ CHECKS = (
         'nova.virt.hardware', 'numa_get_constraints', 'flavor, image_meta',
         'called: the NUMA topology of the flavor with the new image'),
     patching.Target(
+        'nova.quota', '_user_id_queued_for_delete_populated',
+        'context, project_id=None',
+        'called: does Nova count in Placement, or fall back?'),
+    patching.Target(
         'nova.objects.quotas', 'Quotas.check_deltas',
         'cls, context, deltas, *count_args, **count_kwargs',
         'called: the quota, if Nova keeps it'),

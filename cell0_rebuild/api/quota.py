@@ -13,6 +13,7 @@ import typing as ty
 from nova import exception
 from nova.limit import utils as limit_utils
 from nova import objects
+from nova import quota as nova_quota
 from oslo_config import cfg
 from oslo_limit import exception as limit_exceptions
 import webob.exc
@@ -64,10 +65,24 @@ def _uncounted(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> dict[str, int]:
     """Return the cores and memory that Nova does not count yet."""
-    if not cfg.CONF.quota.count_usage_from_placement:
+    if not _is_in_placement(context, instance.project_id):
         return {'cores': 0, 'ram': 0}
     claimed = allocations.of_owner(context, instance)
     return {
         'cores': max(0, instance.flavor.vcpus
                      - claimed['VCPU'] - claimed['PCPU']),
         'ram': max(0, instance.flavor.memory_mb - claimed['MEMORY_MB'])}
+
+
+def _is_in_placement(
+    context: nova_context.RequestContext, project_id: str
+) -> bool:
+    """Tell whether Nova counts there what a project uses.
+
+    It counts in its databases, whatever the option says, until the data
+    migrations of all mappings of the project have been run.
+    """
+    return bool(
+        cfg.CONF.quota.count_usage_from_placement
+        and nova_quota._user_id_queued_for_delete_populated(
+            context, project_id))

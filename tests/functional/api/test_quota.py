@@ -3,6 +3,8 @@
 """A rebuild is checked against the quota of the server's owner."""
 
 from nova import context as nova_context
+from nova.db.api import models as api_models
+from nova import objects
 from nova.scheduler.client import report
 from nova.tests import fixtures as nova_fixtures
 from oslo_limit import fixture as limit_fixture
@@ -122,6 +124,22 @@ class PlacementQuotaTest(DatabaseQuotaTest):
     """The same, with cores and ram counted from Placement."""
 
     counts_placement = True
+
+
+class UnmigratedQuotaTest(DatabaseQuotaTest):
+    """Nova counts in its databases until every mapping has its user."""
+
+    counts_placement = True
+
+    def setUp(self):
+        super().setUp()
+        objects.InstanceMapping(
+            nova_context.get_admin_context(),
+            instance_uuid=uuidsentinel.other, user_id='other',
+            project_id=self.server['tenant_id'],
+            cell_mapping=self.cell_mappings['cell1']).create()
+        databases.update('api', api_models.InstanceMapping,
+                         uuidsentinel.other, user_id=None)
 
 
 class _LeftClaim:
