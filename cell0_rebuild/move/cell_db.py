@@ -84,6 +84,25 @@ def watched(
     return {} if row is None else row.values
 
 
+def hide(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping, row_id: int,
+) -> None:
+    """Hide a row that no compute has."""
+    _hide(cells.targeted(context, cell), instance_uuid, row_id)
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def _hide(
+    context: nova_context.RequestContext, instance_uuid: str, row_id: int
+) -> None:
+    context.session.query(models.Instance).filter_by(
+        uuid=instance_uuid, id=row_id, deleted=0, host=None,
+    ).update({'hidden': True, 'updated_at': models.Instance.updated_at},
+             synchronize_session=False)
+
+
 def remove(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int | None = None,

@@ -142,6 +142,7 @@ def _prepare(
         if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
             seen = _keep_changes(context, cctxt, attempt, cell)
+            _hide_row(context, attempt, cell)
             if record_failure is not None:
                 _record_failure(cctxt, attempt, record_failure)
     return seen
@@ -157,6 +158,20 @@ def _know_row(
     with contextlib.suppress(db_exc.DBError):
         row = cell_db.find(context, attempt.uuid, cell)
         attempt.row_id = None if row is None else row.id
+
+
+def _hide_row(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping | None,
+) -> None:
+    """Have no list show the row in the real cell when there is another.
+
+    The process may die before it has removed the row, or the cell be down.
+    """
+    if cell is None or attempt.row_id is None or attempt.handed_over:
+        return
+    with contextlib.suppress(db_exc.DBError):
+        cell_db.hide(context, attempt.uuid, cell, attempt.row_id)
 
 
 def _keep_changes(

@@ -48,6 +48,10 @@ class LeftRowTest(recover_base.RecoverTestCase):
             ([], []), (self.rows('cell0'), self.rows('cell1'))))
         self.assert_shown_once(self.server['id'], 'ACTIVE')
 
+    def test_no_list_shows_it(self):
+        self.leave_row()
+        self.assert_shown_once(self.server['id'], 'ERROR')
+
     def test_the_next_rebuild_removes_it_wherever_it_goes(self):
         self.leave_row()
         self.move_to_second_cell()
