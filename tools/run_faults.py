@@ -22,7 +22,8 @@ import tables
 ROOT = results.ROOT
 DOCS = ROOT / 'doc/source/contributor/faults-table.rst'
 KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
-         'test_doubles': 'two errors', 'test_errors': 'error',
+         'test_doubles': 'two errors',
+         'test_elsewhere': 'crash, then another cell', 'test_errors': 'error',
          'test_kill': 'SIGKILL', 'test_stalls': 'stall',
          'test_sweeps': 'sweep'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',

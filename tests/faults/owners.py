@@ -16,22 +16,24 @@ from tests.functional import recovering
 from tests.functional import updating
 
 
-
 class Owner(fixtures.Fixture):
     """Updates a server, and knows what was accepted.
 
     A PUT changes all that one can change but the description. That is for
-    requests which have read the build request and write it late.
+    requests which have read the build request and write it late. Its volume
+    was to go with it, and is to stay from then on.
 
     :ivar accepted: what the server is to show.
+    :ivar keeps: whether it was accepted that the volume stays.
     """
 
     def __init__(self, api):
         self._api = api
-        self._server_id = None
+        self._server_id = self._volume_id = None
         self._late = 0
         self._is_late = True
         self.accepted = {}
+        self.keeps = False
 
     def _setUp(self):
         # Before nova-api moves it, and when it is mapped to its cell.
@@ -48,10 +50,16 @@ class Owner(fixtures.Fixture):
             return original(*args, **kwargs)
         self.useFixture(fixtures.MonkeyPatch(name, called))
 
+    def begin(self):
+        """Know nothing of another server."""
+        self.accepted.clear()
+        self.keeps = False
+
     @contextlib.contextmanager
     def at_work(self, server):
         """Update a server at each step of its rebuild, where one was lost."""
         self._server_id, self._is_late = server['id'], True
+        self._volume_id = server['volume']
         try:
             yield
         finally:
@@ -85,6 +93,12 @@ class Owner(fixtures.Fixture):
             path, method='PUT', body=json.dumps({'server': asked}))
         if answer.status_code == 200:
             self.accepted.update(asked)
+        answer = self._api.api_request(
+            f'{path}/os-volume_attachments/{self._volume_id}', method='PUT',
+            body=json.dumps({'volumeAttachment': {
+                'volumeId': self._volume_id,
+                'delete_on_termination': False}}))
+        self.keeps |= answer.status_code == 202
 
     def _write_late(self):
         if self._server_id is None or not self._is_late:

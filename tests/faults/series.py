@@ -30,7 +30,7 @@ LOG = os.environ.get('CELL0_REBUILD_FAULTS_LOG')
 # When to begin no further case, in seconds since the epoch.
 UNTIL = float(os.environ.get('CELL0_REBUILD_FAULTS_UNTIL', 'inf'))
 
-DELETE, RECOVER = 'delete', 'recover'
+DELETE, RECOVER, ELSEWHERE = 'delete', 'recover', 'elsewhere'
 
 # What every rebuild crosses: who does not see it is blind to more.
 _ALWAYS_CROSSED = {
@@ -69,7 +69,7 @@ def check_seen(test, crossed):
 def chosen(faults, endings):
     """Return (fault, ending) of each case that is to be run, and their total.
 
-    :param endings: DELETE, RECOVER or both in turn.
+    :param endings: of those above, in turn.
     """
     cases = [(fault, ending) for fault, ending in zip(
         faults, itertools.cycle(endings)) if re.search(ONLY, str(fault))]
@@ -136,7 +136,7 @@ class Series(stories.Deployment):
     ):
         """Let each fault happen, and fail if the server suffers from any.
 
-        :param endings: DELETE, RECOVER or both in turn.
+        :param endings: DELETE, RECOVER or ELSEWHERE, or several in turn.
         :param kinds: of the boundaries; all if it is None.
         """
         crossed = [boundary for boundary in self.boundaries_of(story)
@@ -167,7 +167,7 @@ class Series(stories.Deployment):
     def _play(self, story, ending, fault):
         """Return what is wrong with the server after a fault, or None."""
         server = self.bury_one(story)
-        self.owner.accepted.clear()
+        self.owner.begin()
         try:
             run, answer = self.run_rebuild(server, fault)
             if not fault.struck:
@@ -186,6 +186,7 @@ class Series(stories.Deployment):
 
     def _then_delete(self, server):
         self.delete(server)
+        self._check_kept(server)
         left = self.check_gone(server, _is_left_by_nova)
         if left - {remains.ACCELERATORS}:
             # The hidden row of a server that has reached its cell: no
@@ -223,3 +224,8 @@ class Series(stories.Deployment):
     def _finish(self, server):
         self.delete(server)
         self.check_gone(server)
+        self._check_kept(server)
+
+    def _check_kept(self, server):
+        if self.owner.keeps and server['volume'] in self.deleted_volumes:
+            raise stories.Lost('the volume that was to stay is deleted')

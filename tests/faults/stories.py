@@ -36,7 +36,10 @@ class Lost(Problem):
 
 
 class Deployment(base.FunctionalTestCase):
-    """nova-api, conductor, scheduler and a compute, used for many runs."""
+    """nova-api, conductor, scheduler and a compute, used for many runs.
+
+    :ivar deleted_volumes: with the server that was buried last.
+    """
 
     # A dead conductor never answers; nova-api is not to wait long for it.
     options = {'answer_timeout': 4}
@@ -49,11 +52,16 @@ class Deployment(base.FunctionalTestCase):
         self.stub_out('cell0_rebuild.allocations._PAUSE', 0.1)
         self.cinder = self.useFixture(reimage_base.WritingCinder(self))
         self._old_image = self.cinder.image
+        self.deleted_volumes = set()
+        self.stub_out('nova.volume.cinder.API.delete', self._delete_volume)
         self.cyborg = self.useFixture(cyborg.Cyborg())
         self._service = self._start_compute('host1').service_ref.uuid
         self._device_flavor = self.cyborg.add_device(self)
         self.crossings = self.useFixture(boundaries.Crossings(self))
         self._usual = self._usual_remains()
+
+    def _delete_volume(self, _api, _context, volume_id):
+        self.deleted_volumes.add(volume_id)
 
     def have_capacity(self, wanted):
         """Let the scheduler find the compute, or not."""
@@ -63,6 +71,7 @@ class Deployment(base.FunctionalTestCase):
     def bury_one(self, story):
         """Bury a server with a port, a volume, a tag and metadata."""
         self.have_capacity(False)
+        self.deleted_volumes.clear()
         self.cinder.image, self.cinder.status = self._old_image, 'reserved'
         if story == REIMAGE:
             server = self.bury(**self._body_on_volume())
@@ -83,8 +92,8 @@ class Deployment(base.FunctionalTestCase):
             'networks': [{'port': PORT}], 'tags': TAGS, 'metadata': METADATA,
             'imageRef': '', 'block_device_mapping_v2': [
                 {'boot_index': 0, 'source_type': 'volume',
-                 'uuid': reimage_base.VOLUME,
-                 'destination_type': 'volume'}]}
+                 'uuid': reimage_base.VOLUME, 'destination_type': 'volume',
+                 'delete_on_termination': True}]}
 
     def _body(self):
         image = self.glance.image1['id']
@@ -94,7 +103,8 @@ class Deployment(base.FunctionalTestCase):
                 {'boot_index': 0, 'source_type': 'image', 'uuid': image,
                  'destination_type': 'local', 'delete_on_termination': True},
                 {'boot_index': -1, 'source_type': 'volume', 'uuid': VOLUME,
-                 'destination_type': 'volume'}]}
+                 'destination_type': 'volume',
+                 'delete_on_termination': True}]}
 
     def run_rebuild(self, server, fault=None):
         """Rebuild under a fault; return the run and what nova-api said."""
