@@ -3,7 +3,7 @@
 """Whether a server waits for capacity, how long, and who asked for it.
 
 An owner asks with the metadata of the server, a flavor with an extra spec.
-Neither can change while the server is buried.
+While the server is buried, only a rebuild can replace the metadata.
 """
 
 from __future__ import annotations
