@@ -193,6 +193,15 @@ class FunctionalTestCase(
             **self.placement.get(path).body, 'reserved': vcpus})
         self.assertEqual(vcpus, self.placement.get(path).body['reserved'])
 
+    def offer_pcpus(self, host, count):
+        """Have a host offer so many CPUs to pin servers to."""
+        path = (f'/resource_providers/'
+                f'{self._get_provider_uuid_by_name(host)}/inventories')
+        body = self.placement.get(path).body
+        body['inventories']['PCPU'] = {'total': count}
+        self.assertEqual(
+            200, self.placement.put(path, body, version='1.26').status)
+
 
 class Interception(fixtures.Fixture):
     """Calls a function once, before or after a method of Nova's."""

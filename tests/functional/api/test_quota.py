@@ -37,8 +37,11 @@ class QuotaTestCase(base.FunctionalTestCase):
 
     def assert_over_quota(self, needle):
         """Check that a rebuild is refused, and that nothing changed."""
+        claimed = self._get_allocations_by_server_uuid(self.server['id'])
         self.assertIn(
             needle, self.assert_refused_without_trace(403, self.server))
+        self.assertEqual(
+            claimed, self._get_allocations_by_server_uuid(self.server['id']))
 
     def rebuild_while(self, change):
         """Rebuild; quota changes when nova-api has checked it."""
@@ -73,15 +76,6 @@ class QuotaTestCase(base.FunctionalTestCase):
                 'consumer_generation': None, **changes})
         self.assertEqual(1, len(
             self._get_allocations_by_server_uuid(self.server['id'])))
-
-    def offer_pinned_cores(self):
-        """Have the host offer some."""
-        path = (f'/resource_providers/'
-                f'{self._get_provider_uuid_by_host("host1")}/inventories')
-        body = self.placement.get(path).body
-        body['inventories']['PCPU'] = {'total': 2}
-        self.assertEqual(
-            200, self.placement.put(path, body, version='1.26').status)
 
     def be_an_operator(self):
         self.api = base.api_client.TestOpenStackClient(
@@ -188,7 +182,7 @@ class PartOfAClaimTest(QuotaTestCase):
         self.active(self.server)
 
     def test_pinned_cores_are_cores(self):
-        self.offer_pinned_cores()
+        self.offer_pcpus('host1', 2)
         self.leave_claimed({'PCPU': 1})
         self.rebuild(self.server)
         self.active(self.server)
@@ -302,7 +296,7 @@ class UnifiedPinnedClaimTest(UnifiedQuotaTestCase):
 
     def setUp(self):
         super().setUp()
-        self.offer_pinned_cores()
+        self.offer_pcpus('host1', 2)
         self.leave_claimed({'PCPU': 2})
 
     def test_where_pinned_cores_are_cores_they_are_the_servers(self):

@@ -24,9 +24,7 @@ class DeleteVolumesTest(races_base.RaceTestCase):
         return super().bury(imageRef='', block_device_mapping_v2=[{
             'boot_index': 0, 'destination_type': 'volume',
             'uuid': cinder.ROOT, 'source_type': 'volume',
-            'delete_on_termination': self.is_to_go}], **body)
-
-    is_to_go = True
+            'delete_on_termination': True}], **body)
 
     def set_flag(self, value, context=None):
         """Write what an owner says, where it is read at that time."""

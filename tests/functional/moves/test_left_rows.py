@@ -28,10 +28,12 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.set_host('host1', 'disabled')
         self.set_host('host2', 'enabled')
 
-    def leave_row(self):
-        """Have a burial die when its server is back in cell0."""
-        self.useFixture(base.Interception(
-            recovering.TAGS, before=recovering.fail))
+    def leave_row(self, step=recovering.TAGS):
+        """Have a burial die when its server is back in cell0.
+
+        :param step: fails in the build.
+        """
+        self.useFixture(base.Interception(step, before=recovering.fail))
         self.rebuild_until(recovering.REMOVE, before=recovering.crash)
         self.late.let_through()
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
@@ -72,11 +74,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.assert_built_in_the_second_cell()
 
     def test_a_server_that_was_not_shown_again_waits_for_a_recovery(self):
-        self.useFixture(base.Interception(
-            recovering.CAST, before=recovering.fail))
-        self.rebuild_until(recovering.REMOVE, before=recovering.crash)
-        self.late.let_through()
-        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+        self.leave_row(recovering.CAST)
         self.move_to_second_cell()
         before = databases.dump()
         self.assert_refused(409, self.server)

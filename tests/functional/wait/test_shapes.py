@@ -22,14 +22,6 @@ class PinnedTestCase(
         return self._create_flavor(
             vcpu=2, extra_spec={'hw:cpu_policy': policy, **extra_specs})
 
-    def report_pcpus(self, count):
-        """Have the host report so many CPUs to pin servers to."""
-        path = (f'/resource_providers/'
-                f'{self._get_provider_uuid_by_name("host1")}/inventories')
-        body = self.placement.get(path).body
-        body['inventories']['PCPU'] = {'total': count}
-        self.assertEqual(200, self.placement.put(path, body).status)
-
     def listed(self):
         """Return why each server waits, as operators see it."""
         _, text = commands.run('list', '--format', 'json')
@@ -73,10 +65,10 @@ class PinnedTestCase(
     def test_vcpu_of_a_host_that_reports_pcpu_are_no_room(self):
         server = self.wait_for_room(flavorRef=self.pinned())
         self.make_room(2)
-        self.report_pcpus(1)
+        self.offer_pcpus('host1', 1)
         self.assert_left_alone(server, code='capacity')
         self.assertEqual({server['id']: 'capacity'}, self.listed())
         self.assertEqual(3, self.why(server)[0])
-        self.report_pcpus(2)
+        self.offer_pcpus('host1', 2)
         self.assertEqual({}, self.codes(self.sweeper.sweep()))
         self.active(server)
