@@ -8,14 +8,13 @@ cell0, or in the real cell that the server is mapped to, and not there.
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
 
-from nova.db.api import api as api_db_api
-from nova.db.api import models as api_models
+from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
-from oslo_serialization import jsonutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
@@ -42,22 +41,47 @@ def settle(
     :param instance: as it was read for the delete.
     """
     uuid = instance.uuid
-    asked = _asked(context, uuid)
-    if not asked:
+    try:
+        build_request = objects.BuildRequest.get_by_instance_uuid(
+            context, uuid)
+    except exception.BuildRequestNotFound:
         return
+    volumes = [bdm for bdm in build_request.block_device_mappings
+               if bdm.is_volume]
+    if not volumes or not attempt_record.is_on(build_request.instance):
+        return
+    asked = {bdm.uuid: bdm.delete_on_termination for bdm in volumes}
+    said = _said(context, instance, asked)
+    if not late_changes.changes(asked, said):
+        return
+    for bdm in volumes:
+        bdm.delete_on_termination = said.get(bdm.uuid, asked[bdm.uuid])
+    # If it has just gone, the delete finds that out, too.
+    with contextlib.suppress(exception.BuildRequestNotFound):
+        build_request.save()
+
+
+def _said(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    asked: _Flags,
+) -> _Flags:
+    """Return what the owner has said last.
+
+    :param asked: what the build request says of each volume.
+    """
+    uuid = instance.uuid
     try:
         said = _of_rows(cells.in_cell0(context), uuid)
         if 'id' in instance:
             # It came there with what is on the build request.
             said.update(late_changes.changes(asked, _of_rows(context, uuid)))
+        return said
     except db_exc.DBError as error:
         db_errors.without_values(error)
         LOG.warning('The server is deleted, and its volumes are kept: a '
                     'database does not tell which of them are to be deleted: '
                     '%s', error, instance_uuid=uuid)
-        said = dict.fromkeys(asked, False)
-    if late_changes.changes(asked, said):
-        _set(context, uuid, said)
+        return dict.fromkeys(asked, False)
 
 
 def _of_rows(
@@ -66,39 +90,3 @@ def _of_rows(
     return {bdm.uuid: bdm.delete_on_termination for bdm in
             objects.BlockDeviceMappingList.get_by_instance_uuid(
                 context, instance_uuid)}
-
-
-@api_db_api.context_manager.reader
-def _asked(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> _Flags:
-    """Return what the build request of an attempt says of each volume."""
-    model = api_models.BuildRequest
-    stored = context.session.query(model.block_device_mappings).filter(
-        model.instance_uuid == instance_uuid,
-        model.instance.contains(attempt_record.KEY)).scalar()
-    return {} if stored is None else {
-        bdm['uuid']: bool(bdm['delete_on_termination'])
-        for bdm in _bdms(jsonutils.loads(stored))
-        if bdm['destination_type'] == 'volume'}
-
-
-@db_errors.retried
-@api_db_api.context_manager.writer
-def _set(
-    context: nova_context.RequestContext, instance_uuid: str, said: _Flags
-) -> None:
-    row = context.session.query(api_models.BuildRequest).filter_by(
-        instance_uuid=instance_uuid).with_for_update().first()
-    if row is None:
-        return
-    stored = jsonutils.loads(row.block_device_mappings)
-    for bdm in _bdms(stored):
-        bdm['delete_on_termination'] = said.get(
-            bdm['uuid'], bdm['delete_on_termination'])
-    row.update({'block_device_mappings': jsonutils.dumps(stored)})
-
-
-def _bdms(stored: dict[str, ty.Any]) -> list[dict[str, ty.Any]]:
-    return [bdm['nova_object.data']
-            for bdm in stored['nova_object.data']['objects']]
