@@ -73,7 +73,7 @@ class Retained:
                     None),
             _files(values),
             stored.entry(values, WRITTEN, stored.TEXT_OR_NONE, None),
-            _left(values))
+            stored.texts(values, LEFT))
 
 
 def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
@@ -118,13 +118,6 @@ def _loaded(
     if not isinstance(value, cls):
         raise stored.damaged(name)
     return value
-
-
-def _left(values: dict[str, ty.Any]) -> list[str]:
-    left: list[str] = stored.entry(values, LEFT, (list,), [])
-    if not all(isinstance(uuid, str) for uuid in left):
-        raise stored.damaged(LEFT)
-    return left
 
 
 def _files(values: dict[str, ty.Any]) -> list[list[str | None]]:

@@ -82,6 +82,17 @@ def entry(
     return value
 
 
+def texts(values: dict[str, ty.Any], name: str) -> list[str]:
+    """Return an entry that is a list of texts, empty if it is missing.
+
+    :raises Unreadable: if it is something else.
+    """
+    found: list[str] = entry(values, name, (list,), [])
+    if not all(isinstance(item, str) for item in found):
+        raise damaged(name)
+    return found
+
+
 def damaged(name: str) -> Exception:
     """Return the error for an entry with a wrong value."""
     return exceptions.Unreadable(f'its entry {name} is damaged')

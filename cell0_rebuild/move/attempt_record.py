@@ -145,7 +145,6 @@ class AttemptRecord:
 # What each entry may be, and what it is if it is missing.
 _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'generation': (stored.TEXT, stored.NEEDED),
-    'changed': ((list,), []),
     'baseline': ((dict,), {}),
     'asked': ((dict,), {}),
     'mapped_at': (stored.TEXT_OR_NONE, None),
@@ -156,9 +155,9 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'aged': ((bool,), False),
     'cells': ((list, type(None)), None),
     'brought': ((dict, type(None)), None),
-    'left': ((list,), []),
     'version': (stored.TEXT, stored.FIRST),
 }
+_TEXTS = ('changed', 'left')
 
 
 def is_on(instance: objects.Instance) -> bool:
@@ -235,9 +234,7 @@ def read(values: ty.Any) -> AttemptRecord:
     values = stored.entries(values, VERSION)
     known = {name: stored.entry(values, name, *form)
              for name, form in _ENTRIES.items()}
-    for listed in ('changed', 'left'):
-        if not all(isinstance(item, str) for item in known[listed]):
-            raise stored.damaged(listed)
+    known.update((name, stored.texts(values, name)) for name in _TEXTS)
     _check_time(known['mapped_at'])
     # All that this package knows is stored with it from here on.
     known['version'] = stored.newest(known['version'], VERSION)

@@ -54,7 +54,7 @@ def hide(context: nova_context.RequestContext, instance_uuid: str) -> bool:
             models.Instance.vm_state != vm_states.DELETED,
             # Or it is still on its way back from a real cell.
             models.Instance.hidden.isnot(True),
-        ).update(_hidden(True), synchronize_session=False)
+        ).update(instance_row.hidden(True), synchronize_session=False)
         # Somebody else may have hidden it.
         updated = rows == 1
         return updated
@@ -82,12 +82,7 @@ def show(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Show the row again, if it is still there."""
     context.session.query(models.Instance).filter_by(
         uuid=instance_uuid, deleted=0,
-    ).update(_hidden(False), synchronize_session=False)
-
-
-def _hidden(value: bool) -> dict[str, ty.Any]:
-    # To its owner the server has not changed by it.
-    return {'hidden': value, 'updated_at': models.Instance.updated_at}
+    ).update(instance_row.hidden(False), synchronize_session=False)
 
 
 @db_errors.retried

@@ -99,8 +99,7 @@ def _hide(
 ) -> None:
     context.session.query(models.Instance).filter_by(
         uuid=instance_uuid, id=row_id, deleted=0, host=None,
-    ).update({'hidden': True, 'updated_at': models.Instance.updated_at},
-             synchronize_session=False)
+    ).update(instance_row.hidden(True), synchronize_session=False)
 
 
 def remove(

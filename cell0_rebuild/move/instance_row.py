@@ -113,6 +113,12 @@ def look_at_instance(
         _instance(row, row.value))
 
 
+def hidden(value: bool) -> dict[str, ty.Any]:
+    """Return the columns of a row that is hidden or shown."""
+    # To its owner the server has not changed by it.
+    return {'hidden': value, 'updated_at': models.Instance.updated_at}
+
+
 def destroy(
     context: nova_context.RequestContext, instance_uuid: str, **conditions: int
 ) -> None:
