@@ -9,6 +9,7 @@ the others would ask Placement.
 from __future__ import annotations
 
 import collections.abc
+from concurrent import futures
 import contextlib
 import math
 import os
@@ -18,9 +19,14 @@ import time
 import typing as ty
 import uuid
 
+from oslo_log import log as logging
 import stevedore.exception
 import tooz
 from tooz import coordination
+
+from cell0_rebuild import exceptions
+
+LOG = logging.getLogger(__name__)
 
 _LOCK = b'cell0-rebuild-wait'
 
@@ -28,8 +34,10 @@ _LOCK = b'cell0-rebuild-wait'
 # notice no loss: a lock that ran out, or a connection that was ended.
 _SURE = 30
 
-# Seconds in which a backend has to answer that a service ends.
+# Seconds in which a backend has to answer.
 _PATIENCE = 10
+
+_Any = ty.TypeVar('_Any')
 
 
 class Leader:
@@ -46,9 +54,9 @@ class Leader:
         :param clock: seconds that never go back.
         """
         self._url, self._clock = backend_url, clock
-        self._sure_until = -math.inf
-        self._coordinator: ty.Any = None
-        self._lock: ty.Any = None
+        self._leads, self._sure_until = False, -math.inf
+        self._connection: _Connection | None = None
+        self._question: futures.Future[bool] | None = None
 
     def check(self) -> None:
         """Check that tooz has a driver for the backend; ask nobody.
@@ -72,75 +80,124 @@ class Leader:
         """
         if self._url is None:
             return True
-        if self._coordinator is None:
-            self._connect(self._url)
-        if self._lock.acquired:
-            try:
-                if self._is_sure():
-                    return True
-                self._connect(self._url)
-            except tooz.ToozError:
-                # Without it nobody would work.
-                return True
-        if not self._lock.acquire(blocking=False):
-            return False
+        if self._leads and self._clock() < self._sure_until:
+            return True
+        led = self._leads
+        try:
+            self._leads = self._answer(self._url)
+        except tooz.ToozError:
+            # Without it nobody would work.
+            if not led:
+                raise
         self._sure_until = self._clock() + _SURE
-        return True
+        if led != self._leads:
+            LOG.info('This service leads now.' if self._leads else
+                     'This service leads no longer: the lock is taken.')
+        return self._leads
 
     def end(self) -> None:
         """Let another service take the lead."""
-        coordinator, self._coordinator = self._coordinator, None
-        if coordinator is not None:
-            _end(coordinator, self._lock)
+        connection, self._connection = self._connection, None
+        self._leads = False
+        if connection is not None:
+            connection.end()
 
-    def _is_sure(self) -> bool:
-        """Tell whether the lead is still there, as far as the driver can."""
-        if self._clock() < self._sure_until:
-            return True
+    def _answer(self, url: str) -> bool:
+        """Return what the backend answers, now or to an earlier question.
+
+        :raises ToozError: if it fails, or does not answer in time.
+        """
+        if self._question is None:
+            self._question = _begin(self._ask, url)
+        question = self._question
+        if not futures.wait([question], _PATIENCE).done:
+            raise tooz.ToozError('The backend of the lead does not answer.')
+        self._question = None
         try:
-            owner = bool(self._lock.is_still_owner())
+            return question.result()
+        except tooz.ToozError:
+            raise
+        except Exception as error:
+            # Some drivers raise the errors of their libraries.
+            raise tooz.ToozError(exceptions.text(error)) from error
+
+    def _ask(self, url: str) -> bool:
+        """Tell whether this service has the lock, after taking it if it can.
+
+        After an error the next try begins anew: what is connected may be of no
+        use any more.
+        """
+        connection = self._connection
+        if self._leads and connection is not None and (
+                connection.is_still_owner()):
+            return True
+        if self._leads or connection is None:
+            old, connection = connection, _Connection(url)
+            self._connection = connection
+            if old is not None:
+                old.end()
+        try:
+            return connection.acquire()
+        except Exception:
+            self._connection = None
+            connection.end()
+            raise
+
+
+class _Connection:
+    """A connection to the backend, with the lock."""
+
+    def __init__(self, url: str) -> None:
+        self._lock: ty.Any = None
+        self._coordinator = coordination.get_coordinator(url, _member())
+        self._coordinator.start(start_heart=True)
+        try:
+            self._lock = self._coordinator.get_lock(_LOCK)
+        except Exception:
+            self.end()
+            raise
+
+    def acquire(self) -> bool:
+        """Take the lock if nobody has it; tell whether it is taken."""
+        return bool(self._lock.acquire(blocking=False))
+
+    def is_still_owner(self) -> bool:
+        """Tell whether the lock is still there, as far as tooz can."""
+        try:
+            return bool(self._lock.is_still_owner())
         except tooz.NotImplemented:
             return False
-        if owner:
-            self._sure_until = self._clock() + _SURE
-        return owner
 
-    def _connect(self, url: str) -> None:
-        """Connect; a connection that is there ends when the new one is."""
-        coordinator = coordination.get_coordinator(url, _member())
-        coordinator.start(start_heart=True)
+    def end(self) -> None:
+        """End it, now or when the backend answers again.
+
+        tooz waits for its heart, and this asks the backend until it answers.
+        """
+        futures.wait([_begin(self._end)], _PATIENCE)
+
+    def _end(self) -> None:
+        # Where the backend is away, the lead ends by itself.
+        with contextlib.suppress(Exception):
+            if self._lock is not None and self._lock.acquired:
+                self._lock.release()
+        with contextlib.suppress(Exception):
+            self._coordinator.stop()
+
+
+def _begin(
+    function: ty.Callable[..., _Any], *args: ty.Any
+) -> futures.Future[_Any]:
+    """Call a function in a thread that does not keep the process alive."""
+    result: futures.Future[_Any] = futures.Future()
+
+    def call() -> None:
         try:
-            lock = coordinator.get_lock(_LOCK)
-        except Exception:
-            # The next try begins anew, and its heart is another one.
-            _end(coordinator, None)
-            raise
-        self.end()
-        self._coordinator, self._lock = coordinator, lock
+            result.set_result(function(*args))
+        except Exception as error:
+            result.set_exception(error)
 
-
-def _end(coordinator: ty.Any, lock: ty.Any) -> None:
-    """End a coordinator, now or when its backend answers again.
-
-    tooz waits for its heart, and this asks the backend until it answers.
-
-    :param lock: None if it has none.
-    """
-    ending = threading.Thread(
-        target=_stop, args=(coordinator, lock), name='end of lead',
-        daemon=True)
-    ending.start()
-    ending.join(_PATIENCE)
-
-
-def _stop(coordinator: ty.Any, lock: ty.Any) -> None:
-    # Where the backend is away, the lead ends by itself. Some drivers raise
-    # the errors of their libraries.
-    with contextlib.suppress(Exception):
-        if lock is not None and lock.acquired:
-            lock.release()
-    with contextlib.suppress(Exception):
-        coordinator.stop()
+    threading.Thread(target=call, name='lead', daemon=True).start()
+    return result
 
 
 def _member() -> bytes:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import threading
+import time
 
 import fixtures
 import testtools
@@ -93,6 +94,75 @@ class LeaderTest(testtools.TestCase):
             self.assertEqual([True, False], self.lead())
             self.assertRaises(tooz.ToozError, self.a_leader().leads)
         self.assertEqual([True, False], self.lead())
+
+    def test_an_error_of_a_library_costs_no_lead(self):
+        def fail_otherwise(driver):
+            raise ZeroDivisionError('Not now.')
+
+        self.useFixture(patched('FileLock.is_still_owner', cannot_tell))
+        self.assertEqual([True, False], self.lead())
+        self.now = 30
+        with patched('FileDriver._start', fail_otherwise):
+            self.assertEqual([True, False], self.lead())
+            error = self.assertRaises(tooz.ToozError, self.a_leader().leads)
+        self.assertIn('ZeroDivisionError: Not now.', str(error))
+        self.assertEqual([True, False], self.lead())
+
+    def test_a_silent_backend_is_waited_for_once_in_a_half_minute(self):
+        answer, asked = threading.Event(), []
+        self.addCleanup(answer.set)
+
+        def is_still_owner(lock):
+            asked.append(self.now)
+            answer.wait()
+            return True
+
+        def seconds():
+            begin = time.monotonic()
+            self.assertTrue(self.first.leads())
+            return time.monotonic() - begin
+
+        self.useFixture(patched('FileLock.is_still_owner', is_still_owner))
+        self.assertEqual([True, False], self.lead())
+        self.now = 30
+        self.assertGreaterEqual(seconds(), 0.1)
+        self.assertLess(sum(seconds() for _ in range(50)), 0.1)
+        self.now = 60
+        self.assertGreaterEqual(seconds(), 0.1)
+        self.assertEqual([30], asked)
+        answer.set()
+        for self.now in 90, 120:
+            self.assertEqual([True, False], self.lead())
+        self.assertEqual([30, 120], asked)
+
+    def test_who_stands_by_is_told_of_a_backend_that_is_silent(self):
+        answer = threading.Event()
+        self.addCleanup(answer.set)
+        with patched('FileDriver._start', lambda driver: answer.wait()):
+            for _ in range(2):
+                self.assertRaises(tooz.ToozError, self.first.leads)
+        answer.set()
+        self.assertEqual([True, False], self.lead())
+
+    def test_who_stands_by_connects_anew_after_an_error(self):
+        self.assertEqual([True, False], self.lead())
+        connection = self.second._connection
+        with patched('FileLock.acquire', fail):
+            self.assertRaises(tooz.ToozError, self.second.leads)
+        self.first.end()
+        self.assertTrue(self.second.leads())
+        self.assertIsNot(connection, self.second._connection)
+
+    def test_it_says_when_it_leads_and_when_no_longer(self):
+        log = self.useFixture(fixtures.FakeLogger())
+        self.lead()
+        self.assertEqual('This service leads now.\n', log.output)
+        self.now = 30
+        with patched('FileLock.is_still_owner',
+                     lambda lock: lock.release() and self.second.leads()
+                     and False):
+            self.first.leads()
+        self.assertIn('This service leads no longer', log.output)
 
     def test_no_two_connections_are_of_the_same_member(self):
         self.assertNotEqual(leader._member(), leader._member())
