@@ -56,8 +56,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
     """Runs sweeps in a thread."""
 
     def __init__(self, make: ty.Callable[[], sweep.Sweeper]) -> None:
-        """:param make: makes the sweeper; called once, before the first
-            sweep, and again only if it raised.
+        """:param make: makes the sweeper; called before the first sweep of a
+            time in which this service leads.
         """
         super().__init__()
         self._make = make
@@ -186,6 +186,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
     def _sweep_if_leading(self, lead: leader.Leader) -> float:
         """Sweep once, if this service leads; return how long to rest."""
         if not lead.leads():
+            # What it remembers is not true when it leads again.
+            self._sweeper = None
             if self._metrics is not None:
                 self._metrics.show(sweep.SweepResult())
             return _STANDBY

@@ -353,11 +353,6 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertTrue(makers[1].called)
 
     def test_a_service_that_lost_its_lead_shows_zeros(self):
-        def is_still_owner(lock):
-            lock.release()
-            self.leaders[0].leads()
-            return False
-
         self.useFixture(sweeping.Haste())
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.leader._SURE', 0))
@@ -372,8 +367,39 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         one.start()
         self.wait_until_shown(port, '1.0')
         self.useFixture(fixtures.MonkeyPatch(
-            'tooz.drivers.file.FileLock.is_still_owner', is_still_owner))
+            'tooz.drivers.file.FileLock.is_still_owner',
+            self.lose_to(self.leaders[0])))
         self.wait_until_shown(port, '0.0')
+
+    def test_who_leads_again_remembers_nothing(self):
+        self.useFixture(sweeping.Haste())
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.leader._SURE', 0))
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._STANDBY', 0.05))
+        self.flags(backend_url=self.url, group=keystone.GROUP)
+        make = mock.Mock(side_effect=factory.sweeper)
+        one = service.WaitingService(make)
+        self.addCleanup(one.stop)
+        one.start()
+        self._wait_for_assert(make.assert_called_once)
+        log = self.useFixture(fixtures.FakeLogger())
+        with fixtures.MonkeyPatch(
+                'tooz.drivers.file.FileLock.is_still_owner',
+                self.lose_to(self.leaders[0])):
+            self._wait_for_assert(lambda: self.assertIn(
+                'This service leads no longer', log.output))
+        make.assert_called_once()
+        self.leaders[0].end()
+        self._wait_for_assert(lambda: self.assertEqual(2, make.call_count))
+
+    def lose_to(self, other):
+        """Return a method of a lock by which another one takes it."""
+        def is_still_owner(lock):
+            lock.release()
+            other.leads()
+            return False
+        return is_still_owner
 
     def wait_until_shown(self, port, count):
         """Wait until a service shows as many shapes, and servers for room."""
