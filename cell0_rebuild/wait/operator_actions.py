@@ -123,8 +123,7 @@ def _decide(
             f'Server {instance_uuid} was buried by a nova-conductor without '
             f'cell0-rebuild. It cannot be rebuilt, and does not wait.')
     our_objects.keep_also(
-        context, instance_uuid,
-        **operator_decisions.changed(section, changes))
+        context, instance_uuid, operator_decisions.changed(section, changes))
 
 
 def _check_rests(

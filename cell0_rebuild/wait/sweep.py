@@ -35,6 +35,7 @@ from cell0_rebuild.wait import project_limit
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import refusals
 from cell0_rebuild.wait import shape_cache
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import waiting_server as records
@@ -49,11 +50,8 @@ _Outcome = rebuilds.Outcome
 # One of these may concern the server alone; several are an outage of nova-api.
 _FAILURES = (_Outcome.FAILED, _Outcome.AWAY)
 
-# A server is tried soon after nova-api answers again.
-_AWAY_MAX = datetime.timedelta(minutes=5)
-
-# An operator may raise a quota. This refusal costs no scheduler call.
-_OVER_QUOTA = datetime.timedelta(minutes=5)
+_UNREADABLE = (
+    'What operators have decided about the server cannot be read.')
 
 
 class OwnerNotifier(ty.Protocol):
@@ -188,7 +186,7 @@ class Sweeper:
             reason = self._reason_to_wait(server, section, now)
             if reason is not None:
                 result.reasons[server.uuid] = reason
-                if reason is _OWNER_REASONS[_Outcome.NO_ROLE]:
+                if reason is refusals.NO_ROLE:
                     result.without_role.add(server.project_id)
             elif not self._in_flight.has(server.uuid):
                 ready.append(server)
@@ -344,10 +342,8 @@ class Sweeper:
         try:
             image_id = images.to_name(self._context, server.uuid)
         except images.Unknown as error:
-            reason = reasons.Reason(reasons.Code.BLOCKED, str(error))
-            self._backoff.begin(server.uuid, reason, now, section.backoff,
-                                section.backoff_max)
-            result.reasons[server.uuid] = reason
+            result.reasons[server.uuid] = refusals.block(
+                self._backoff, server, str(error), section, now)
             return None
         if not self._may_still_go(server, section, now, result):
             return None
@@ -362,6 +358,8 @@ class Sweeper:
         # They may have decided something since the sweep began.
         renewed = eligibility.renewed(self._context, server)
         if renewed is None:
+            # If its waiting has ended, nobody reads this.
+            refusals.block(self._backoff, server, _UNREADABLE, section, now)
             return False
         reason = hold_reasons.reason(renewed, section, now)
         if reason is not None:
@@ -420,41 +418,13 @@ class Sweeper:
         if answer.outcome is _Outcome.ACCEPTED:
             self._backoff.end(server.uuid)
             self._backoff.end(server.project_id)
-        reason = self._back_off(server, answer, section, now)
+        reason = refusals.rest(self._backoff, server, answer, section, now)
         outage = self._failures.record(
             server.uuid, answer.outcome in _FAILURES)
         if outage:
             raise exceptions.NoApi(answer.text, answer.outcome.value)
         if reason is not None:
             result.reasons[server.uuid] = reason
-
-    def _back_off(
-        self, server: records.Waiting, answer: rebuilds.Answer,
-        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
-    ) -> reasons.Reason | None:
-        """Let a server or its project rest if the rebuild was refused.
-
-        :returns: why it was refused; None if it was not.
-        """
-        refusal = _REFUSALS.get(answer.outcome)
-        if refusal is None:
-            return None
-        code, whole_project = refusal
-        reason = _OWNER_REASONS.get(
-            answer.outcome, reasons.Reason(code, answer.text))
-        longest = section.backoff_max
-        if answer.outcome is _Outcome.AWAY:
-            longest = min(longest, _AWAY_MAX)
-        if answer.outcome is _Outcome.OVER_QUOTA:
-            # The quota may have room for a smaller server of the project, or
-            # an operator may raise it.
-            self._backoff.begin(server.uuid, reason, now, section.backoff,
-                                min(longest, _OVER_QUOTA))
-            longest = section.backoff
-        self._backoff.begin(
-            server.project_id if whole_project else server.uuid, reason, now,
-            section.backoff, longest)
-        return reason
 
 
 def _to_show(
@@ -466,33 +436,3 @@ def _to_show(
         return set()
     return {server.uuid for server in waiting
             if server.asked and server.deadline > now}
-
-
-# What owners read in place of an answer that is for operators.
-_OWNER_REASONS = {
-    _Outcome.NO_ROLE: reasons.Reason(
-        reasons.Code.BLOCKED,
-        'The waiting service has no role in the project of the server.'),
-    _Outcome.NO_ENDPOINT: reasons.Reason(
-        reasons.Code.BLOCKED,
-        'The project of the server has no endpoint of the compute API.'),
-    _Outcome.AWAY: reasons.Reason(
-        reasons.Code.BLOCKED,
-        'The compute API does not answer the request for the rebuild. It is '
-        'asked again later.'),
-    **dict.fromkeys((_Outcome.BUSY, _Outcome.GONE), reasons.Reason(
-        reasons.Code.ORDER,
-        'Another request was first. The server is looked at again soon.')),
-}
-
-# The code of each refusal, and whether the whole project rests after it.
-_REFUSALS = {
-    _Outcome.BUSY: (reasons.Code.ORDER, False),
-    _Outcome.GONE: (reasons.Code.ORDER, False),
-    _Outcome.BLOCKED: (reasons.Code.BLOCKED, False),
-    _Outcome.OVER_QUOTA: (reasons.Code.QUOTA, True),
-    _Outcome.NO_ROLE: (reasons.Code.BLOCKED, True),
-    _Outcome.NO_ENDPOINT: (reasons.Code.BLOCKED, True),
-    _Outcome.FAILED: (reasons.Code.BLOCKED, False),
-    _Outcome.AWAY: (reasons.Code.BLOCKED, False),
-}

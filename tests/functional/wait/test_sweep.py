@@ -205,6 +205,23 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual({}, codes)
         self.active(servers[1])
 
+    def test_who_cannot_be_read_rests_and_takes_no_place_of_others(self):
+        self.flags(per_minute=2, group=keystone.GROUP)
+        self.fill()
+        newer, server = (self.wait_for_room() for _ in range(2))
+        blob = json.loads(databases.spec_of(newer['id']).blob)
+        blob['cell0_rebuild']['version'] = '2.0'
+        databases.update('api', api_models.RequestSpec, newer['id'],
+                         spec=json.dumps(blob))
+        self.make_room(2)
+        commands.run('hold', server['id'])
+        for _ in range(2):
+            self.sweeper.sweep()
+        commands.run('release', server['id'])
+        codes = self.codes(self.sweeper.sweep())
+        self.assertEqual([server['id']], self.asked())
+        self.assertEqual('blocked', codes[newer['id']])
+
     def test_a_server_that_found_no_host_rests(self):
         self.fill()
         server = self.wait_for_room()
