@@ -147,7 +147,7 @@ STATES = (
     ('not_forgotten', 'ACTIVE', 0, []),
     ('rebuilt', 'ACTIVE', 0, []),
     ('shown_again', 'BUILD', 1, ['cell0']),
-    ('buried_again', 'ERROR', 1, ['cell1']),
+    ('buried_again', 'ERROR', 0, ['cell1 hidden']),
     ('taken_back', 'ERROR', 1, ['cell1']),
     ('hidden', 'ERROR', 0, []))
 
