@@ -364,7 +364,7 @@ def _is_answered(
 ) -> bool:
     """Tell whether the request was answered; if nobody can tell, it was."""
     try:
-        return attempts.is_answered(context, attempt)
+        return bool(_outlasting(attempts.is_answered)(context, attempt))
     except db_exc.DBError:
         return True
 

@@ -221,6 +221,19 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.assertIn('not this one', self.refused(400))
         self.assertEqual([], answers)
 
+    def test_a_database_away_for_long_leaves_everything_as_it_was(self):
+        is_answered = api_db.is_answered
+        answers = [db_exc.DBConnectionError()] * 2
+
+        def be_away(*args, **kwargs):
+            if answers:
+                raise answers.pop()
+            return is_answered(*args, **kwargs)
+        self.stub_out('cell0_rebuild.move.api_db.is_answered', be_away)
+        self.cinder.refusal = exception.InvalidInput(reason='not this one')
+        self.assertIn('not this one', self.refused(400))
+        self.assertEqual([], answers)
+
     def test_refused_after_the_answer_nothing_told_of_it(self):
         self.flags(rpc_response_timeout=1)
         # Not while it is written: SQLite has one lock for all servers.
