@@ -15,6 +15,7 @@ from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
+from sqlalchemy.orm import exc as orm_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
@@ -56,8 +57,10 @@ def settle(
         return
     for bdm in volumes:
         bdm.delete_on_termination = said.get(bdm.uuid, asked[bdm.uuid])
-    # If it has just gone, the delete finds that out, too.
-    with contextlib.suppress(exception.BuildRequestNotFound):
+    # If it has just gone, the delete finds that out, too. SQLAlchemy says so
+    # if the UPDATE had to wait for that.
+    with contextlib.suppress(
+            exception.BuildRequestNotFound, orm_exc.StaleDataError):
         build_request.save()
 
 

@@ -5,6 +5,7 @@
 from nova import context as nova_context
 from nova import objects
 from oslo_db import exception as db_exc
+from sqlalchemy import orm
 
 from cell0_rebuild import cells
 from tests.functional import base
@@ -81,6 +82,22 @@ class DeleteVolumesTest(races_base.RaceTestCase):
         self.assert_gone()
         self.assertFalse(self.is_deleted())
         self.assertIn('its volumes are kept', self.stdlog.logger.output)
+
+    def test_a_volume_stays_though_its_server_is_buried_meanwhile(self):
+        def bury(row, *args):
+            # SQLite would have this wait for the transaction.
+            orm.object_session(row).commit()
+            self.bury_as_an_operator_would()
+
+        late = self.useFixture(races_base.HeldMessage())
+        self.rebuild(self.server)
+        self.set_flag(False)
+        self.useFixture(base.Interception(
+            'nova.db.api.models.BuildRequest.update', before=bury))
+        self.delete()
+        late.deliver()
+        self.assert_gone()
+        self.assertFalse(self.is_deleted())
 
     def test_a_volume_that_is_still_to_go_goes(self):
         late = self.useFixture(races_base.HeldMessage())
