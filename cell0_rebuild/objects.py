@@ -125,25 +125,42 @@ def keep(
         db_spec.save(context.session)
 
 
-@db_errors.retried
-@api_db_api.context_manager.writer
 def keep_also(
     context: nova_context.RequestContext, instance_uuid: str,
-    or_alone: bool = False, **entries: ty.Any,
+    entries: dict[str, ty.Any], or_alone: bool = False,
 ) -> None:
     """Store more with what is retained of a server.
 
+    :param entries: as :mod:`retained_db` names them.
     :param or_alone: store it also if nothing else is retained.
-    :param entries: as :mod:`retained_db` names them, or
-        :mod:`wait.operator_decisions`.
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    change(context, instance_uuid, lambda stored: entries, or_alone)
+
+
+@db_errors.retried
+@api_db_api.context_manager.writer
+def change(
+    context: nova_context.RequestContext, instance_uuid: str,
+    changed: ty.Callable[[ty.Any], dict[str, ty.Any]],
+    or_alone: bool = False,
+) -> None:
+    """Change entries of what is retained of a server.
+
+    :param changed: returns the entries to store; called while the row is
+        locked, with what is stored.
+    :param or_alone: store them also if nothing else is retained.
     :raises Unreadable: if what is retained cannot be read.
     """
     for db_spec in _rows(context, [instance_uuid]):
         stored = section(db_spec['spec'])
         if stored is None and or_alone:
             stored = {'version': retained_form.VERSION}
-        if stored is not None:
-            retained_form.record_of(stored)
+        if stored is None:
+            continue
+        retained_form.record_of(stored)
+        entries = changed(stored)
+        if entries:
             db_spec.update({'spec': _with_section(
                 db_spec['spec'], dict(stored, **entries))})
             db_spec.save(context.session)
@@ -261,6 +278,19 @@ def section(blob: str) -> ty.Any:
     if SECTION not in blob:
         return None
     return jsonutils.loads(blob).get(SECTION)
+
+
+def differ(blob: str, other: str) -> bool:
+    """Tell whether more than what a burial removes at last was changed."""
+    return blob != other and (
+        _without_left(blob) != _without_left(other))
+
+
+def _without_left(blob: str) -> ty.Any:
+    spec = jsonutils.loads(blob)
+    if isinstance(spec.get(SECTION), dict):
+        spec[SECTION][retained_form.LEFT] = []
+    return spec
 
 
 def _with_section(blob: str, stored: ty.Any) -> str:

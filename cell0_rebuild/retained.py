@@ -85,6 +85,14 @@ def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
     return dict(stored.entry(values, RECORD, (dict,), {}))
 
 
+def left_of(primitive: ty.Any) -> list[str]:
+    """Return in which real cells attempts may have left a row.
+
+    :raises Unreadable: if this package cannot read it.
+    """
+    return stored.texts(stored.entries(primitive, VERSION), LEFT)
+
+
 def asked_of(primitive: ty.Any) -> ty.Any:
     """Return what was asked of the scheduler, as it is stored.
 

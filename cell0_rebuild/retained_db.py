@@ -86,19 +86,38 @@ def keep_record(
     :raises Unreadable: if what is retained cannot be read.
     """
     our_objects.keep_also(
-        context, instance_uuid, or_alone=True, **{retained.RECORD: primitive})
+        context, instance_uuid, {retained.RECORD: primitive}, or_alone=True)
+
+
+def left(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> list[str]:
+    """Return the UUIDs of the cells in which attempts may have left a row.
+
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    stored = section(context, instance_uuid)
+    return [] if stored is None else retained.left_of(stored)
 
 
 def keep_left(
     context: nova_context.RequestContext, instance_uuid: str,
-    cell_uuids: collections.abc.Iterable[str],
+    more: collections.abc.Iterable[str] = (),
+    fewer: collections.abc.Iterable[str] = (),
 ) -> None:
-    """Store in which real cells an attempt may have left a row.
+    """Change in which real cells attempts may have left a row.
 
+    Nothing is stored if nothing else is retained.
+
+    :param more: the UUIDs of cells in which one may be.
+    :param fewer: of those in which there is none any more.
     :raises Unreadable: if what is retained cannot be read.
     """
-    our_objects.keep_also(
-        context, instance_uuid, **{retained.LEFT: list(cell_uuids)})
+    def changed(stored: ty.Any) -> dict[str, ty.Any]:
+        known = retained.left_of(stored)
+        now = sorted({*known, *more} - {*fewer})
+        return {} if now == known else {retained.LEFT: now}
+    our_objects.change(context, instance_uuid, changed)
 
 
 def keep_written(
@@ -109,7 +128,7 @@ def keep_written(
     :raises Unreadable: if what is retained cannot be read.
     """
     our_objects.keep_also(
-        context, instance_uuid, **{retained.WRITTEN: image_id})
+        context, instance_uuid, {retained.WRITTEN: image_id})
 
 
 @api_db_api.context_manager.reader

@@ -63,7 +63,7 @@ def _to_build_request(
         raise exceptions.LostRace(instance_uuid)
     stored = context.session.query(api_models.RequestSpec.spec).filter_by(
         instance_uuid=instance_uuid).with_for_update().scalar()
-    if stored != spec.blob:
+    if stored is None or our_objects.differ(stored, spec.blob):
         raise exceptions.LostRace(instance_uuid)
     make().create()
 
@@ -340,11 +340,11 @@ def to_cell0(
         return False
     keep(_build_request(context, locked.row).instance)
     context.session.delete(locked.row)
-    left = [*locked.record.left, *(locked.record.cells or ())]
-    if left:
+    if locked.record.cells:
         # The process may die before it has removed the row there.
         with contextlib.suppress(exceptions.Unreadable):
-            retained_db.keep_left(context, instance_uuid, left)
+            retained_db.keep_left(
+                context, instance_uuid, more=locked.record.cells)
     return _set_cell(
         context, instance_uuid, None, cell0_id, **columns) or (
         cell_id is not None and _set_cell(

@@ -34,6 +34,7 @@ from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
 from cell0_rebuild.move import stage as stages
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     import collections.abc
@@ -234,16 +235,18 @@ def remove_left(
 
     :raises StaleAttempt: if this attempt is not the current one.
     :raises ObjectActionError: if a compute has the server there.
+    :raises Unreadable: if what is retained cannot be read.
     """
-    if not attempt.record.left:
+    left = retained_db.left(context, attempt.uuid)
+    if not left:
         return
     with held_current(context, attempt, or_deleted=True):
-        for uuid in attempt.record.left:
+        for uuid in left:
             with contextlib.suppress(exception.CellMappingNotFound):
                 cell_db.remove(
                     context, attempt.uuid,
                     objects.CellMapping.get_by_uuid(context, uuid))
-    attempt.record.left = []
+        retained_db.keep_left(context, attempt.uuid, fewer=left)
 
 
 @contextlib.contextmanager

@@ -29,8 +29,7 @@ if ty.TYPE_CHECKING:
 KEY = 'cell0_rebuild'
 
 # See stored.py for what a new one means. 1.1: aged. 1.2: cells. 1.3: brought.
-# 1.4: left.
-VERSION = '1.4'
+VERSION = '1.3'
 
 
 @dataclasses.dataclass
@@ -55,8 +54,6 @@ class AttemptRecord:
     :param brought: what its owner has changed on the build request, and was
         brought into the row in the real cell; None if an older version of the
         package has it.
-    :param left: the UUIDs of the real cells in which a former attempt may have
-        left a row.
     :param version: of what is stored.
     :param others: what a newer version of the package has more.
     """
@@ -73,7 +70,6 @@ class AttemptRecord:
     aged: bool = False
     cells: list[str] | None = None
     brought: dict[str, ty.Any] | None = None
-    left: list[str] = dataclasses.field(default_factory=list)
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
@@ -81,7 +77,6 @@ class AttemptRecord:
     def new(
         cls, instance: objects.Instance, baseline: dict[str, ty.Any],
         mapped_at: datetime.datetime | None, writes: str | None,
-        left: list[str],
     ) -> AttemptRecord:
         """Return the record of an attempt that begins.
 
@@ -92,7 +87,7 @@ class AttemptRecord:
             uuidutils.generate_uuid(), sorted(instance.obj_what_changed()),
             baseline, mapped_at=None if mapped_at is None else (
                 timeutils.normalize_time(mapped_at).isoformat()),
-            writes=writes, aged=True, left=left)
+            writes=writes, aged=True)
 
     @classmethod
     def unknown(cls) -> AttemptRecord:
@@ -157,7 +152,6 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'brought': ((dict, type(None)), None),
     'version': (stored.TEXT, stored.FIRST),
 }
-_TEXTS = ('changed', 'left')
 
 
 def is_on(instance: objects.Instance) -> bool:
@@ -234,7 +228,7 @@ def read(values: ty.Any) -> AttemptRecord:
     values = stored.entries(values, VERSION)
     known = {name: stored.entry(values, name, *form)
              for name, form in _ENTRIES.items()}
-    known.update((name, stored.texts(values, name)) for name in _TEXTS)
+    known['changed'] = stored.texts(values, 'changed')
     _check_time(known['mapped_at'])
     # All that this package knows is stored with it from here on.
     known['version'] = stored.newest(known['version'], VERSION)

@@ -60,8 +60,10 @@ def ask(
         instance,
         baseline=late_changes.watched(
             buried.instance, buried.bdms, buried.instance.tags),
-        mapped_at=mapped_at, writes=writes,
-        left=spec.retained.left)
+        mapped_at=mapped_at, writes=writes)
+    if buried.instance.hidden:
+        # It is still on its way back from a real cell.
+        raise exceptions.LostRace(uuid)
     _catch_up(cctxt, record, instance)
     record.put_on(instance)
     instance.obj_reset_changes(recursive=True)

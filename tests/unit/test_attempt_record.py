@@ -15,7 +15,7 @@ from tests.unit import stored_forms
 _DEFAULTS = {
     'changed': [], 'baseline': {}, 'asked': {}, 'mapped_at': None,
     'taken_by': None, 'writes': None, 'answered': False, 'accepted': False,
-    'aged': False, 'cells': None, 'brought': None, 'left': []}
+    'aged': False, 'cells': None, 'brought': None}
 
 
 class OnInstanceTest(testtools.TestCase):
@@ -107,7 +107,7 @@ class ReadTest(testtools.TestCase):
     def test_what_is_stored_is_that_and_what_is_new_with_the_version(self):
         self.assertEqual(
             {**stored_forms.marked(), 'aged': False, 'cells': None,
-             'brought': None, 'left': [], 'version': '1.4'},
+             'brought': None, 'version': '1.3'},
             attempt_record.read(stored_forms.marked()).to_primitive())
 
     def test_every_entry_can_be_missing_but_one(self):
@@ -126,8 +126,7 @@ class ReadTest(testtools.TestCase):
     def test_what_a_newer_version_has_more_is_stored_again(self):
         values = stored_forms.marked(
             version='1.7', aged=True, cells=['a cell'],
-            brought={'display_name': 'put'}, left=['another cell'],
-            newer=['unknown'])
+            brought={'display_name': 'put'}, newer=['unknown'])
         self.assertEqual(values, attempt_record.read(values).to_primitive())
 
     def test_a_newer_major_version_is_unreadable(self):
@@ -138,7 +137,7 @@ class ReadTest(testtools.TestCase):
     def test_whatever_else_is_there_is_read_or_unreadable(self, name):
         text = {'a text'} if name != 'mapped_at' else set()
         readable = {
-            'generation': text, 'changed': set(), 'left': set(),
+            'generation': text, 'changed': set(),
             'baseline': {'a dictionary'}, 'asked': {'a dictionary'},
             'brought': {'null', 'a dictionary'},
             'answered': {'a truth'}, 'accepted': {'a truth'},

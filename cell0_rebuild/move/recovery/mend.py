@@ -16,6 +16,7 @@ the mapping or the generation first.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import dataclasses
 import datetime
 import typing as ty
@@ -43,6 +44,7 @@ from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
 from cell0_rebuild.move import stage as stages
+from cell0_rebuild import retained_db
 
 LOG = logging.getLogger(__name__)
 
@@ -312,6 +314,9 @@ def _remove_traces(
     """Remove the rows in real cells that no compute has."""
     for trace in stuck.traces:
         cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
+        with contextlib.suppress(exceptions.Unreadable):
+            retained_db.keep_left(
+                context, stuck.uuid, fewer=[trace.cell.uuid])
 
 
 def _recorder(uuid: str) -> ty.Callable[[nova_context.RequestContext], None]:

@@ -2,9 +2,13 @@
 
 """A conductor dies in a burial, and leaves a row in a real cell."""
 
+import threading
+
+from nova import context as nova_context
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.move import cell_db
+from cell0_rebuild import retained_db
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
@@ -56,6 +60,93 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_the_next_rebuild_removes_it_wherever_it_goes(self):
         self.leave_row()
+        self.move_to_second_cell()
+        self.assert_built_in_the_second_cell()
+
+    def take_first_cell_down(self):
+        """Have every look for a row in the first cell fail."""
+        remove = cell_db.remove
+
+        def be_down(context, uuid, cell, *args, **kwargs):
+            if cell.name == 'cell1':
+                raise db_exc.DBConnectionError(Exception('down'))
+            return remove(context, uuid, cell, *args, **kwargs)
+        self.stub_out('cell0_rebuild.move.cell_db.remove', be_down)
+
+    def test_a_cell_is_looked_into_until_nothing_is_left_there(self):
+        self.leave_row()
+        self.set_host('host1', 'disabled')
+        self.set_host('host2', 'disabled')
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.assertEqual([], self.rows('cell1'))
+        self.take_first_cell_down()
+        self.set_host('host2', 'enabled')
+        self.assert_built_in_the_second_cell()
+
+    def test_a_cell_is_not_looked_into_after_a_recovery(self):
+        self.leave_row()
+        recovering.recover()
+        self.assertEqual([], self.rows('cell1'))
+        self.take_first_cell_down()
+        self.move_to_second_cell()
+        self.assert_built_in_the_second_cell()
+
+    def test_a_cell_is_not_looked_into_after_a_burial_that_ended(self):
+        self.useFixture(base.Interception(
+            recovering.TAGS, before=recovering.fail))
+        self.late.let_through()
+        self.rebuild(self.server)
+        self.buried_again(self.server)
+        self.take_first_cell_down()
+        self.move_to_second_cell()
+        self.assert_built_in_the_second_cell()
+
+    def test_a_cell_is_looked_into_though_a_burial_ends_later(self):
+        self.leave_row()
+        context = nova_context.get_admin_context()
+        retained_db.keep_left(
+            context, self.server['id'], fewer=['another cell'])
+        self.move_to_second_cell()
+        self.assert_built_in_the_second_cell()
+
+    def meet_burial(self, step, until, meanwhile):
+        """Ask for a rebuild while a burial is about to remove a row.
+
+        :param step: fails in the build.
+        :param until: the step of the burial that ends in the request.
+        :param meanwhile: the step of the request before which it ends.
+        """
+        removing, go_on, ended = (threading.Event() for _ in range(3))
+        self.useFixture(base.Interception(step, before=recovering.fail))
+        self.useFixture(base.Interception(
+            recovering.REMOVE,
+            before=lambda *args, **kwargs: removing.set() or go_on.wait(20)))
+        self.useFixture(base.Interception(
+            until, after=lambda *args, **kwargs: ended.set()))
+        self.late.let_through()
+        self.rebuild(self.server)
+        removing.wait(20)
+        self.useFixture(base.Interception(
+            meanwhile,
+            before=lambda *args, **kwargs: go_on.set() or ended.wait(20)))
+        return go_on
+
+    def test_a_rebuild_before_it_is_shown_again_is_refused_at_once(self):
+        go_on = self.meet_burial(
+            recovering.CAST, 'cell0_rebuild.move.reburial._show',
+            'cell0_rebuild.move.cell0_db.hide')
+        self.assert_refused(409, self.server)
+        go_on.set()
+        self._wait_for_assert(
+            lambda: self.assert_shown_once(self.server['id'], 'ERROR'))
+        self.move_to_second_cell()
+        self.assert_built_in_the_second_cell()
+
+    def test_a_rebuild_while_a_burial_ends_is_accepted(self):
+        self.meet_burial(
+            recovering.TAGS, 'cell0_rebuild.retained_db.keep_left',
+            'cell0_rebuild.move.api_db.to_build_request')
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
