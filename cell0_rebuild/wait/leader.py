@@ -37,6 +37,10 @@ _SURE = 30
 # Seconds in which a backend has to answer.
 _PATIENCE = 10
 
+# Seconds until a question without an answer is asked anew: the server that was
+# asked may have been replaced by another one.
+_GIVE_UP = 300
+
 _Any = ty.TypeVar('_Any')
 
 
@@ -56,7 +60,8 @@ class Leader:
         self._url, self._clock = backend_url, clock
         self._leads, self._sure_until = False, -math.inf
         self._connection: _Connection | None = None
-        self._question: futures.Future[bool] | None = None
+        self._question: futures.Future[_Answer] | None = None
+        self._asked_at = -math.inf
 
     def check(self) -> None:
         """Check that tooz has a driver for the backend; ask nobody.
@@ -97,55 +102,50 @@ class Leader:
 
     def end(self) -> None:
         """Let another service take the lead."""
-        connection, self._connection = self._connection, None
         self._leads = False
-        if connection is not None:
-            connection.end()
+        self._drop()
 
     def _answer(self, url: str) -> bool:
         """Return what the backend answers, now or to an earlier question.
 
         :raises ToozError: if it fails, or does not answer in time.
         """
+        if self._question is not None and (
+                self._asked_at + _GIVE_UP <= self._clock()):
+            self._drop()
         if self._question is None:
-            self._question = _begin(self._ask, url)
+            self._asked_at = self._clock()
+            self._question = _begin(
+                _ask, url, self._connection, self._leads)
         question = self._question
         if not futures.wait([question], _PATIENCE).done:
             raise tooz.ToozError('The backend of the lead does not answer.')
         self._question = None
         try:
-            return question.result()
-        except tooz.ToozError:
-            raise
+            self._connection, leads = question.result()
+            return leads
         except Exception as error:
+            if self._connection is not None and self._connection.ended:
+                self._connection = None
+            if isinstance(error, tooz.ToozError):
+                raise
             # Some drivers raise the errors of their libraries.
             raise tooz.ToozError(exceptions.text(error)) from error
 
-    def _ask(self, url: str) -> bool:
-        """Tell whether this service has the lock, after taking it if it can.
-
-        After an error the next try begins anew: what is connected may be of no
-        use any more.
-        """
-        connection = self._connection
-        if self._leads and connection is not None and (
-                connection.is_still_owner()):
-            return True
-        if self._leads or connection is None:
-            old, connection = connection, _Connection(url)
-            self._connection = connection
-            if old is not None:
-                old.end()
-        try:
-            return connection.acquire()
-        except Exception:
-            self._connection = None
+    def _drop(self) -> None:
+        """Give up the connection, and the one of a question that is open."""
+        question, self._question = self._question, None
+        if question is not None:
+            question.add_done_callback(_end_late)
+        connection, self._connection = self._connection, None
+        if connection is not None:
             connection.end()
-            raise
 
 
 class _Connection:
     """A connection to the backend, with the lock."""
+
+    ended = False
 
     def __init__(self, url: str) -> None:
         self._lock: ty.Any = None
@@ -173,6 +173,7 @@ class _Connection:
 
         tooz waits for its heart, and this asks the backend until it answers.
         """
+        self.ended = True
         futures.wait([_begin(self._end)], _PATIENCE)
 
     def _end(self) -> None:
@@ -182,6 +183,38 @@ class _Connection:
                 self._lock.release()
         with contextlib.suppress(Exception):
             self._coordinator.stop()
+
+
+# The connection by now, and whether this service leads.
+_Answer = ty.Tuple[_Connection, bool]
+
+
+def _ask(url: str, connection: _Connection | None, leads: bool) -> _Answer:
+    """Ask for the lock, or whether it is still there.
+
+    After an error the next try begins anew: what is connected may be of no use
+    any more.
+
+    :param connection: that there is so far, or None.
+    :param leads: whether this service has led so far.
+    """
+    if leads and connection is not None and connection.is_still_owner():
+        return connection, True
+    if leads or connection is None:
+        old, connection = connection, _Connection(url)
+        if old is not None:
+            old.end()
+    try:
+        return connection, connection.acquire()
+    except Exception:
+        connection.end()
+        raise
+
+
+def _end_late(question: futures.Future[_Answer]) -> None:
+    """End the connection of a question that nobody waits for any more."""
+    if question.exception() is None:
+        question.result()[0].end()
 
 
 def _begin(

@@ -135,6 +135,22 @@ class LeaderTest(testtools.TestCase):
             self.assertEqual([True, False], self.lead())
         self.assertEqual([30, 120], asked)
 
+    def test_who_was_not_answered_for_long_asks_anew(self):
+        answer = threading.Event()
+        self.addCleanup(answer.set)
+        with patched('FileDriver._start', lambda driver: answer.wait()):
+            self.assertRaises(tooz.ToozError, self.first.leads)
+        self.now = 299
+        self.assertRaises(tooz.ToozError, self.first.leads)
+        self.now = 300
+        self.assertTrue(self.first.leads())
+        ended = self.useFixture(fixtures.MockPatchObject(
+            leader._Connection, 'end', autospec=True)).mock
+        answer.set()
+        while not ended.called:
+            time.sleep(0.01)
+        self.assertEqual([True, False], self.lead())
+
     def test_who_stands_by_is_told_of_a_backend_that_is_silent(self):
         answer = threading.Event()
         self.addCleanup(answer.set)
@@ -147,11 +163,12 @@ class LeaderTest(testtools.TestCase):
     def test_who_stands_by_connects_anew_after_an_error(self):
         self.assertEqual([True, False], self.lead())
         connection = self.second._connection
+        self.assertFalse(connection.ended)
         with patched('FileLock.acquire', fail):
             self.assertRaises(tooz.ToozError, self.second.leads)
         self.first.end()
         self.assertTrue(self.second.leads())
-        self.assertIsNot(connection, self.second._connection)
+        self.assertTrue(connection.ended)
 
     def test_it_says_when_it_leads_and_when_no_longer(self):
         log = self.useFixture(fixtures.FakeLogger())
