@@ -314,9 +314,12 @@ def _remove_traces(
     """Remove the rows in real cells that no compute has."""
     for trace in stuck.traces:
         cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
-        with contextlib.suppress(exceptions.Unreadable):
-            retained_db.keep_left(
-                context, stuck.uuid, fewer=[trace.cell.uuid])
+        # A later attempt may have created another row there by now.
+        with location.held(context, stuck.uuid), contextlib.suppress(
+                exceptions.Unreadable):
+            if cell_db.find(context, stuck.uuid, trace.cell) is None:
+                retained_db.keep_left(
+                    context, stuck.uuid, fewer=[trace.cell.uuid])
 
 
 def _recorder(uuid: str) -> ty.Callable[[nova_context.RequestContext], None]:

@@ -32,19 +32,22 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.set_host('host1', 'disabled')
         self.set_host('host2', 'enabled')
 
-    def leave_row(self, step=recovering.TAGS):
+    def leave_row(self, step=recovering.TAGS, let_through=True):
         """Have a burial die when its server is back in cell0.
 
         :param step: fails in the build.
+        :param let_through: later messages are not held back.
         """
         self.useFixture(base.Interception(step, before=recovering.fail))
         self.rebuild_until(recovering.REMOVE, before=recovering.crash)
-        self.late.let_through()
+        if let_through:
+            self.late.let_through()
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
         self.assertEqual(1, len(self.rows('cell1')))
 
     def rows(self, cell):
-        return databases.dump()[cell]['instances']
+        return [row for row in databases.dump()[cell]['instances']
+                if row['uuid'] == self.server['id']]
 
     def assert_built_in_the_second_cell(self):
         self.rebuild(self.server)
@@ -89,6 +92,26 @@ class LeftRowTest(recover_base.RecoverTestCase):
         recovering.recover()
         self.assertEqual([], self.rows('cell1'))
         self.take_first_cell_down()
+        self.move_to_second_cell()
+        self.assert_built_in_the_second_cell()
+
+    def test_a_row_that_is_left_while_a_recovery_hangs_is_known(self):
+        def leave_another(*args, **kwargs):
+            self.useFixture(base.Interception(
+                recovering.TAGS, before=recovering.fail))
+            self.useFixture(base.Interception(
+                recovering.BACK, after=recovering.crash))
+            self.rebuild(self.server)
+            self.late.deliver(1)
+
+        self.leave_row(let_through=False)
+        # SQLite would give the ID of the row to the next one.
+        self._create_server(networks='none')
+        self.useFixture(base.Interception(
+            recovering.REMOVE, before=leave_another))
+        recovering.recover()
+        self.assertEqual(1, len(self.rows('cell1')))
+        self.late.let_through()
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
