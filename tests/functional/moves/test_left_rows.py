@@ -5,7 +5,6 @@
 import threading
 
 from nova import context as nova_context
-from oslo_db import exception as db_exc
 
 from cell0_rebuild.move import cell_db
 from cell0_rebuild import retained_db
@@ -66,15 +65,15 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
-    def take_first_cell_down(self):
-        """Have every look for a row in the first cell fail."""
+    def first_cell_down(self):
+        """Return a fixture in which no row is removed in the first cell."""
         remove = cell_db.remove
 
         def be_down(context, uuid, cell, *args, **kwargs):
             if cell.name == 'cell1':
-                raise db_exc.DBConnectionError(Exception('down'))
+                recovering.lose_database()
             return remove(context, uuid, cell, *args, **kwargs)
-        self.stub_out('cell0_rebuild.move.cell_db.remove', be_down)
+        return base.fixtures.MonkeyPatch(recovering.REMOVE, be_down)
 
     def test_a_cell_is_looked_into_until_nothing_is_left_there(self):
         self.leave_row()
@@ -83,7 +82,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assertEqual([], self.rows('cell1'))
-        self.take_first_cell_down()
+        self.useFixture(self.first_cell_down())
         self.set_host('host2', 'enabled')
         self.assert_built_in_the_second_cell()
 
@@ -91,7 +90,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.leave_row()
         recovering.recover()
         self.assertEqual([], self.rows('cell1'))
-        self.take_first_cell_down()
+        self.useFixture(self.first_cell_down())
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
@@ -121,7 +120,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.late.let_through()
         self.rebuild(self.server)
         self.buried_again(self.server)
-        self.take_first_cell_down()
+        self.useFixture(self.first_cell_down())
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
@@ -176,15 +175,10 @@ class LeftRowTest(recover_base.RecoverTestCase):
     def test_the_next_rebuild_fails_while_its_cell_is_down(self):
         self.leave_row()
         self.move_to_second_cell()
-        remove = cell_db.remove
-
-        def be_down(*args, **kwargs):
-            raise db_exc.DBConnectionError(Exception('down'))
-        self.stub_out('cell0_rebuild.move.cell_db.remove', be_down)
-        self.rebuild(self.server)
-        self.buried_again(self.server)
+        with self.first_cell_down():
+            self.rebuild(self.server)
+            self.buried_again(self.server)
         self.assertEqual([], self.rows('cell2'))
-        self.stub_out('cell0_rebuild.move.cell_db.remove', remove)
         self.assert_built_in_the_second_cell()
 
     def test_a_server_that_was_not_shown_again_waits_for_a_recovery(self):

@@ -209,30 +209,19 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.assertIn('Unavailable', self.refused(400))
 
     def test_a_database_away_in_a_refusal_leaves_everything_as_it_was(self):
-        to_cell0 = api_db.to_cell0
-        answers = [db_exc.DBConnectionError()]
-
-        def be_away_once(*args, **kwargs):
-            if answers:
-                raise answers.pop()
-            return to_cell0(*args, **kwargs)
-        self.stub_out('cell0_rebuild.move.api_db.to_cell0', be_away_once)
-        self.cinder.refusal = exception.InvalidInput(reason='not this one')
-        self.assertIn('not this one', self.refused(400))
-        self.assertEqual([], answers)
+        self.refused_without_database(recovering.BACK, 1)
 
     def test_a_database_away_for_long_leaves_everything_as_it_was(self):
-        is_answered = api_db.is_answered
-        answers = [db_exc.DBConnectionError()] * 2
+        self.refused_without_database(
+            'cell0_rebuild.move.api_db.is_answered', 2)
 
-        def be_away(*args, **kwargs):
-            if answers:
-                raise answers.pop()
-            return is_answered(*args, **kwargs)
-        self.stub_out('cell0_rebuild.move.api_db.is_answered', be_away)
+    def refused_without_database(self, step, times):
+        """Have Cinder refuse while a step fails so many times."""
+        hooks = [self.useFixture(base.Interception(
+            step, before=recovering.lose_database)) for _ in range(times)]
         self.cinder.refusal = exception.InvalidInput(reason='not this one')
         self.assertIn('not this one', self.refused(400))
-        self.assertEqual([], answers)
+        self.assertEqual([[]] * times, [hook.waiting() for hook in hooks])
 
     def test_refused_after_the_answer_nothing_told_of_it(self):
         self.flags(rpc_response_timeout=1)
