@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import datetime
 import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models
 
+from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
 from cell0_rebuild import sql_contains
@@ -107,17 +109,17 @@ def keep_left(
 ) -> None:
     """Change in which real cells attempts may have left a row.
 
-    Nothing is stored if nothing else is retained.
+    Nothing is stored if nothing else is retained, or it cannot be read.
 
     :param more: the UUIDs of cells in which one may be.
     :param fewer: of those in which there is none any more.
-    :raises Unreadable: if what is retained cannot be read.
     """
     def changed(stored: ty.Any) -> dict[str, ty.Any]:
         known = retained.left_of(stored)
         now = sorted({*known, *more} - {*fewer})
         return {} if now == known else {retained.LEFT: now}
-    our_objects.change(context, instance_uuid, changed)
+    with contextlib.suppress(exceptions.Unreadable):
+        our_objects.change(context, instance_uuid, changed)
 
 
 def keep_written(

@@ -10,7 +10,6 @@ are changed here.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import typing as ty
 
@@ -342,9 +341,8 @@ def to_cell0(
     context.session.delete(locked.row)
     if locked.record.cells:
         # The process may die before it has removed the row there.
-        with contextlib.suppress(exceptions.Unreadable):
-            retained_db.keep_left(
-                context, instance_uuid, more=locked.record.cells)
+        retained_db.keep_left(
+            context, instance_uuid, more=locked.record.cells)
     return _set_cell(
         context, instance_uuid, None, cell0_id, **columns) or (
         cell_id is not None and _set_cell(

@@ -107,9 +107,7 @@ def _remove_row(
             cell_db.remove(
                 context, attempt.uuid, cell,
                 keep=functools.partial(_keep_last, cctxt, attempt))
-            with contextlib.suppress(exceptions.Unreadable):
-                retained_db.keep_left(
-                    context, attempt.uuid, fewer=[cell.uuid])
+            retained_db.keep_left(context, attempt.uuid, fewer=[cell.uuid])
         elif attempt.row_id is not None:
             # A later attempt may have created another.
             attempts.remove_row(context, attempt, cell, attempt.row_id)

@@ -16,7 +16,6 @@ the mapping or the generation first.
 from __future__ import annotations
 
 import collections.abc
-import contextlib
 import dataclasses
 import datetime
 import typing as ty
@@ -315,8 +314,7 @@ def _remove_traces(
     for trace in stuck.traces:
         cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
         # A later attempt may have created another row there by now.
-        with location.held(context, stuck.uuid), contextlib.suppress(
-                exceptions.Unreadable):
+        with location.held(context, stuck.uuid):
             if cell_db.find(context, stuck.uuid, trace.cell) is None:
                 retained_db.keep_left(
                     context, stuck.uuid, fewer=[trace.cell.uuid])
