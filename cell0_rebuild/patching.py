@@ -14,6 +14,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import importlib
+import operator
 import pkgutil
 import sys
 import threading
@@ -309,8 +310,10 @@ class PatchSet:
 
         :raises PatchMismatch: with a sentence for each that does not match.
         """
+        # The source that was parsed last is the only one that is kept.
+        by_module = sorted(self.changes, key=operator.attrgetter('module'))
         try:
-            problems = [problem for change in self.changes
+            problems = [problem for change in by_module
                         if (problem := change.problem())]
         finally:
             signatures.forget()

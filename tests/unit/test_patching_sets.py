@@ -11,6 +11,7 @@ import fixtures
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import patching
+from cell0_rebuild import signatures
 from tests.unit import throwaway
 from tests.unit import throwaway_base
 from tests.unit.throwaway import patch
@@ -120,6 +121,13 @@ class MismatchTest(_TestCase):
         module = self.modules.load()
         patching.PatchSet([patch(module.__name__, 'function')]).check()
         self.assert_original(module, 'function')
+
+    def test_the_source_of_a_module_is_parsed_once(self):
+        parse = self.useFixture(fixtures.MockPatchObject(
+            signatures.ast, 'parse', wraps=signatures.ast.parse)).mock
+        sets = map(whole, (self.modules.write(), self.modules.write()))
+        patching.PatchSet(itertools.chain(*zip(*sets))).check()
+        self.assertEqual(2, parse.call_count)
 
     def test_it_can_be_installed_once_the_mismatch_is_gone(self):
         module = self.modules.load()
