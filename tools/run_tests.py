@@ -18,6 +18,7 @@ display.
 """
 
 import collections
+from concurrent import futures
 import contextlib
 import itertools
 import os
@@ -129,8 +130,14 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
 # Those that start services are on their own.
 SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
 
+# One that runs beside the others: it waits for services for most of its time.
+BESIDE = ('few-integration',)
+
 # A suite in which no test ends for so many times OS_TEST_TIMEOUT hangs.
 SILENCE = 5
+
+# The runs of stestr that have not ended.
+RUNNING = set()
 
 # What tools/cover.sh measures: others kill processes or switch in threads.
 MEASURED = ('unit', 'functional')
@@ -204,7 +211,12 @@ def listed(suite, pattern):
 
 
 def results_of(suite):
-    """Return the folder with the results of a suite, from ROOT."""
+    """Return the folder with the results of a suite, from ROOT.
+
+    stestr does not expect two runs at a time to write to one.
+    """
+    if suite in BESIDE:
+        return f'{STATE or ".state"}/{suite}'
     return f'{STATE}/{suite}' if STATE else '.'
 
 
@@ -289,6 +301,7 @@ def follow(suite, command, report, folder=None):
             command, cwd=folder or ROOT,
             env={**wanted, 'PYTHONFAULTHANDLER': '1'},
             stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
+        RUNNING.add(process)
         ended = threading.Event()
         threading.Thread(
             target=end_if_silent,
@@ -302,6 +315,7 @@ def follow(suite, command, report, folder=None):
         finally:
             ended.set()
             end(process, signal.SIGTERM)
+            RUNNING.discard(process)
         if code < 0 or (code and not report.counts['failed']):
             errors.seek(0)
             OUT.print(errors.read()[-20000:], markup=False)
@@ -326,6 +340,30 @@ def end(process, how):
     """Send a signal to a process and all that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, how)
+
+
+def run_all(suites, pattern, bar):
+    """Run suites, those of BESIDE while the others run one after another.
+
+    :returns: of each suite its name, its counts and its seconds.
+    """
+    def timed(suite):
+        start = time.monotonic()
+        counts = run(suite, pattern or chosen(suite), bar)
+        return suite, counts, time.monotonic() - start
+
+    with futures.ThreadPoolExecutor(1) as pool:
+        beside = [pool.submit(timed, suite)
+                  for suite in suites if suite in BESIDE]
+        try:
+            rows = [timed(suite) for suite in suites if suite not in BESIDE]
+            return rows + [future.result() for future in beside]
+        except BaseException:
+            # Who interrupts the one run does not wait for the other.
+            while futures.wait(beside, timeout=1).not_done:
+                for process in tuple(RUNNING):
+                    end(process, signal.SIGTERM)
+            raise
 
 
 def is_suite(name):
@@ -357,15 +395,11 @@ def main(arguments):
         return max((hand_on(suite, patterns) for suite in suites), default=1)
     total = Counts()
     began = time.monotonic()
-    rows = []
     with progress.Progress(*COLUMNS, console=OUT) as bar:
-        for suite in suites:
-            start = time.monotonic()
-            counts = run(suite, '|'.join(patterns) or chosen(suite), bar)
-            rows.append((suite, counts, time.monotonic() - start))
-            total += counts
+        rows = run_all(suites, '|'.join(patterns), bar)
     for suite, counts, seconds in rows:
         OUT.print(f'{suite:<12} {counts} in {seconds:.0f} s')
+        total += counts
     OUT.print(f'all suites took {time.monotonic() - began:.0f} s')
     # Plain, for whoever reads the last line.
     print(total, flush=True)

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import fixtures
 import testtools
@@ -166,3 +167,63 @@ class SilenceTest(ProjectCase):
             self.assertEqual(1, run_tests.main(['unit']))
         self.assertIn('most recent call first', shown.get())
         self.assertIn('doCleanups', shown.get())
+
+
+MEET = """
+import pathlib
+import time
+import unittest
+
+
+class MineTest(unittest.TestCase):
+
+    def test_another_suite_runs_now(self):
+        pathlib.Path('{mine}').touch()
+        end = time.monotonic() + 60
+        while not pathlib.Path('{other}').exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+"""
+
+
+class BesideTest(ProjectCase):
+    """A suite that runs beside another."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_tests.BESIDE', ('functional',)))
+
+    def write(self, suite, text):
+        (self.root / 'tests' / suite / 'test_mine.py').write_text(text)
+
+    def test_both_run_at_a_time_and_count(self):
+        for mine, other in itertools.permutations(('unit', 'functional')):
+            self.write(mine, MEET.format(mine=mine, other=other))
+        with run_tests.OUT.capture() as shown:
+            self.assertEqual(0, run_tests.main(['functional', 'unit']))
+        for suite in ('unit', 'functional'):
+            self.assertRegex(
+                shown.get(), rf'{suite} +1 passed, 0 failed, 0 skipped in')
+
+    def test_a_test_that_fails_there_fails_all(self):
+        self.write('unit', TESTS.replace('mended', '.'))
+        self.assertEqual(1, run_tests.main(['functional', 'unit']))
+
+    def test_who_interrupts_one_ends_the_other(self):
+        self.useFixture(fixtures.Timeout(120, gentle=True))
+        self.write('functional', HANGS)
+        run = run_tests.run
+
+        def interrupted(suite, *args):
+            if suite == 'functional':
+                return run(suite, *args)
+            while not run_tests.RUNNING:
+                time.sleep(0.1)
+            raise KeyboardInterrupt
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.run_tests.run', interrupted))
+        self.assertRaises(
+            KeyboardInterrupt, run_tests.main, ['unit', 'functional'])
+        self.assertEqual(set(), run_tests.RUNNING)
