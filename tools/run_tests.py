@@ -127,7 +127,7 @@ SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
                           'CELL0_REBUILD_RACES_ONLY':
                               '^rebuild . (delete|update|recover)$'})}
 
-# Those that start services are on their own.
+# Those that start services, one test at a time.
 SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
 
 # One that runs beside the others: it waits for services for most of its time.

@@ -207,6 +207,7 @@ class BesideTest(ProjectCase):
                 shown.get(), rf'{suite} +1 passed, 0 failed, 0 skipped in')
 
     def test_a_test_that_fails_there_fails_all(self):
+        # All tests of the other suite pass.
         self.write('unit', TESTS.replace('mended', '.'))
         self.assertEqual(1, run_tests.main(['functional', 'unit']))
 

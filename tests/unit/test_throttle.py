@@ -25,7 +25,7 @@ class SlotsTest(testtools.TestCase):
         """Tell whether another one would have to wait for a slot."""
         began = time.monotonic()
         with self.slots.new().taken():
-            return time.monotonic() - began >= 0.5
+            return time.monotonic() - began >= throttle._PATIENCE
 
     def test_while_one_is_free_nobody_waits(self):
         with self.slots.new().taken():

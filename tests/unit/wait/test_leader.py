@@ -132,10 +132,13 @@ class LeaderTest(testtools.TestCase):
         self.useFixture(patched('FileLock.is_still_owner', is_still_owner))
         self.assertEqual([True, False], self.lead())
         self.now = 30
+        wait = self.useFixture(fixtures.MockPatchObject(
+            leader.futures, 'wait', wraps=leader.futures.wait)).mock
         with impatience():
             self.assertGreaterEqual(seconds(), 0.1)
             # Fifty that wait take five seconds.
             self.assertLess(sum(seconds() for _ in range(50)), 1)
+            self.assertEqual(1, wait.call_count)
             self.now = 60
             self.assertGreaterEqual(seconds(), 0.1)
         self.assertEqual([30], asked)
