@@ -312,7 +312,7 @@ CHECKS = (
     patching.Target(
         _API, 'API._update_ephemeral_encryption_bdms',
         'self, flavor, image_meta_dict, block_device_mapping',
-        'called: the encryption that the new image asks for'),
+        'called: the encryption that the image asks for'),
     patching.Target(
         'nova.availability_zones', 'get_availability_zones',
         'context, hostapi, get_only_available=False, with_hosts=False, '

@@ -136,7 +136,9 @@ def encrypt_disks(
     compute_api: compute.API, instance: objects.Instance, image: Image,
     bdms: objects.BlockDeviceMappingList,
 ) -> None:
-    """Have local disks encrypted if the flavor or a new image asks for it.
+    """Have local disks encrypted if the flavor or the image asks for it.
+
+    What the block device mappings say is of the image of the create.
 
     :raises FlavorImageConflict: if they ask for different things.
     """

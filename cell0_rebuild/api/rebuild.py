@@ -177,8 +177,7 @@ def _validate(
     if image.overwrites:
         reimage_volume_id = volumes.give_image(
             context, bdms, ty.cast(str, image.id))
-    if image.is_new:
-        images.encrypt_disks(compute_api, instance, image, bdms)
+    images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
     create_checks.check_vtpm(context, instance, image)
     scheduling.renew(

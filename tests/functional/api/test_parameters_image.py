@@ -2,6 +2,9 @@
 
 """The image that a rebuild request may change on a buried server."""
 
+import itertools
+
+import ddt
 from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel
@@ -105,27 +108,46 @@ class NumaTest(parameters_base.ParameterTestCase):
         self.assertEqual([1, 1], self.topologies(server))
 
 
+ENCRYPTED = {'hw_ephemeral_encryption': 'true',
+             'hw_ephemeral_encryption_format': 'luks'}
+
+
+@ddt.ddt
 class EncryptionTest(parameters_base.ParameterTestCase):
 
     compute_driver = 'fake.EphEncryptionDriverLUKS'
 
-    def assert_encrypted(self, expected, before, after):
-        """Check local disks after a rebuild with another image."""
-        server = self.bury(imageRef=self.new_image(properties=before))
-        self.rebuilt(server, imageRef=self.new_image(properties=after))
+    def assert_encrypted(self, expected):
+        """Check what the disks of the rebuilt server are."""
         self.assertEqual({expected}, {
             (row['encrypted'], row['encryption_format'])
             for row in databases.dump()['cell1']['block_device_mapping']})
 
+    def rebuilt_with(self, before, after):
+        """Rebuild a server from images with these properties."""
+        server = self.bury(imageRef=self.new_image(properties=before))
+        self.rebuilt(server, imageRef=self.new_image(properties=after))
+
     def test_an_image_that_asks_for_it_has_local_disks_encrypted(self):
-        self.assert_encrypted((True, 'luks'), {}, {
-            'hw_ephemeral_encryption': 'true',
-            'hw_ephemeral_encryption_format': 'luks'})
+        self.rebuilt_with({}, ENCRYPTED)
+        self.assert_encrypted((True, 'luks'))
 
     def test_an_image_that_asks_for_none_leaves_them_as_they_are(self):
-        self.assert_encrypted((False, None), {
-            'hw_ephemeral_encryption': 'true',
-            'hw_ephemeral_encryption_format': 'luks'}, {})
+        self.rebuilt_with(ENCRYPTED, {})
+        self.assert_encrypted((False, None))
+
+    @ddt.data(*itertools.product((True, False), repeat=2))
+    @ddt.unpack
+    def test_the_image_decides_also_after_a_rebuild_that_found_no_host(
+            self, is_encrypted, names_it):
+        expected, other = (ENCRYPTED, {}) if is_encrypted else ({}, ENCRYPTED)
+        server = self.bury(imageRef=self.new_image(properties=other))
+        image = {'imageRef': self.new_image(properties=expected)}
+        self.rebuild(server, **image)
+        self.buried_again(server)
+        self.rebuilt(server, **(image if names_it else {}))
+        self.assert_encrypted(
+            (True, 'luks') if is_encrypted else (False, None))
 
 
 class SameImageTest(parameters_base.ParameterTestCase):
