@@ -333,6 +333,9 @@ CHECKS = (
         'image_meta, flavor=None',
         'called: what of the image is stored with the server'),
     patching.Target(
+        'nova.utils', 'get_image_from_system_metadata', 'system_meta',
+        'called: the image as it was stored with the server'),
+    patching.Target(
         _API, 'API._check_support_vnic_accelerator',
         'self, context, requested_networks, min_comp_ver',
         'called: can computes have the accelerator of a port?',

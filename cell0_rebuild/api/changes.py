@@ -46,11 +46,9 @@ def apply(
         image=image.meta, auto_disk_config=disk_config)
     kernel = _kernel_and_ramdisk(compute_api, context, instance, image)
     if image.is_new:
-        if disk_config is None and image.id in (None, instance.image_ref):
+        if disk_config is None and not image.is_other:
             disk_config = instance.auto_disk_config
         _set_image(compute_api, instance, image, disk_config, kernel)
-        if not volumes.is_volume_backed(bdms):
-            instance.image_ref = image.id
     elif disk_config is not None:
         instance.auto_disk_config = disk_config
     for name, value in changes.items():
@@ -121,6 +119,10 @@ def _set_image(
     metadata.update(utils.get_system_metadata_from_image(
         image.meta, instance.flavor))
     metadata['image_base_image_ref'] = (
-        instance.system_metadata.get('image_base_image_ref', '')
-        if image.id is None else image.id)
+        image.id if image.is_other else
+        instance.system_metadata.get('image_base_image_ref', ''))
+    # As in Nova, it stays empty if the server is to have no image but that of
+    # its volume.
+    if image.is_other and instance.image_ref:
+        instance.image_ref = image.id
     instance.system_metadata = metadata

@@ -13,6 +13,7 @@ from nova import utils
 import webob.exc
 
 from cell0_rebuild.api import errors
+from cell0_rebuild.api import named_image
 from cell0_rebuild.api import volumes
 
 if ty.TYPE_CHECKING:
@@ -25,8 +26,9 @@ if ty.TYPE_CHECKING:
 class Image:
     """The image to build a server from.
 
-    :param id: None if a volume-backed server keeps its own.
+    :param id: None if a volume-backed server has none of its own.
     :param meta: as Nova's image API, or the volume, describes it.
+    :param is_other: the server had another image.
     :param is_new: the server had another image, or the image has other
         properties now.
     :param overwrites: the root volume gets this image.
@@ -34,6 +36,7 @@ class Image:
 
     id: str | None
     meta: dict[str, ty.Any]
+    is_other: bool
     is_new: bool
     overwrites: bool = False
 
@@ -43,22 +46,42 @@ def current(
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     written: str | None = None,
 ) -> str:
-    """Return the ID of the image that a server has.
+    """Return the ID of the image that a buried server has.
 
     :param written: the image that a former rebuild had written to its root
         volume.
     :raises HTTPBadRequest: if it has none.
     :raises HTTPConflict: if it is not known what is on the root volume.
     """
-    image_id = instance.image_ref
-    if volumes.is_volume_backed(bdms):
-        image_id = _of_root_volume(compute_api, context, bdms)
-        _check_known(bdms, image_id, written)
-    if not image_id:
-        raise webob.exc.HTTPBadRequest(
-            explanation=f'Server {instance.uuid} has no image to keep; name '
-                        f'one as imageRef.')
-    return str(image_id)
+    before = _before(compute_api, context, instance, bdms, written)
+    if not before.is_known:
+        _refuse_unknown(bdms)
+    return _any(before, instance)
+
+
+def of_launched(
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
+) -> str:
+    """Return the ID of the image with which Nova changes nothing.
+
+    Without overwriting the volume, Nova rebuilds a volume-backed server with
+    the image of its volume alone, whose properties it takes.
+
+    :raises HTTPBadRequest: if the server has none.
+    :raises HTTPConflict: if it has another one.
+    """
+    before = _before(compute_api, context, instance, bdms, None)
+    image_id = _any(before, instance)
+    if before.is_volume_backed and not named_image.is_same(
+            image_id, before.on_volume):
+        errors.conflict(
+            f'Server {instance.uuid} has image {image_id}, and its root '
+            f'volume has {before.on_volume or "none"}. Nova can rebuild it '
+            f'with the image of the volume only: name that, with a '
+            f'microversion below 2.93. From 2.93 on, an image that is named '
+            f'overwrites the volume.')
+    return image_id
 
 
 def for_build(
@@ -75,56 +98,93 @@ def for_build(
     :raises HTTPConflict: if it is not known what is on the root volume, and
         the request names no image.
     :raises ImageNotFound: if there is none such.
-    :raises ImageUnacceptable: if a root volume would get another image and
-        may not.
+    :raises ImageUnacceptable: if the root disk would get another image and
+        may or can not.
     """
-    if not volumes.is_volume_backed(bdms):
-        image_id, meta = compute_api._get_image(
-            context, image_href or instance.image_ref)
-        return Image(image_id, meta, image_id != instance.image_ref
-                     or _has_changed(instance, meta))
-    return _for_volume(
-        compute_api, context, instance, bdms, image_href, reimages, written)
-
-
-def _for_volume(
-    compute_api: compute.API, context: nova_context.RequestContext,
-    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    image_href: str | None, reimages: bool, written: str | None,
-) -> Image:
-    there = _of_root_volume(compute_api, context, bdms)
-    if image_href is None:
-        _check_known(bdms, there, written)
-    if image_href is None or (
-            image_href == there and _is_known(there, written)):
-        meta = block_device.get_bdm_image_metadata(
-            context, compute_api.image_api, compute_api.volume_api, bdms,
-            legacy_bdm=False)
-        return Image(None, meta, _has_changed(instance, meta))
-    if not reimages:
+    before = _before(compute_api, context, instance, bdms, written)
+    meaning = named_image.meaning(before, image_href, reimages)
+    if meaning is named_image.Meaning.UNKNOWN:
+        _refuse_unknown(bdms)
+    if meaning is named_image.Meaning.TOO_OLD:
         raise exception.ImageUnacceptable(
             image_id=image_href,
             reason='a volume-backed server gets another image from '
                    'microversion 2.93 on only')
+    if meaning is named_image.Meaning.KEEP:
+        return _kept(compute_api, context, instance, bdms)
     image_id, meta = compute_api._get_image(context, image_href)
-    return Image(image_id, meta, is_new=True, overwrites=True)
+    writes = meaning is named_image.Meaning.WRITE
+    if writes and meta.get('size') == 0:
+        raise exception.ImageUnacceptable(
+            image_id=image_href,
+            reason='it has no data, as an image of a volume-backed server')
+    return Image(image_id, meta, is_other=True, is_new=True,
+                 overwrites=writes and before.is_volume_backed)
 
 
-def _check_known(
-    bdms: objects.BlockDeviceMappingList, there: str | None,
+def _kept(
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
+) -> Image:
+    """Return the image of a server, found as Nova's create finds it."""
+    image_id = None
+    try:
+        if instance.image_ref:
+            image_id, meta = compute_api._get_image(
+                context, instance.image_ref)
+        else:
+            meta = block_device.get_bdm_image_metadata(
+                context, compute_api.image_api, compute_api.volume_api, bdms,
+                legacy_bdm=False)
+    except exception.ImageNotFound:
+        # The volume needs no image.
+        if not volumes.is_volume_backed(bdms):
+            raise
+        return Image(instance.image_ref, _stored(instance), is_other=False,
+                     is_new=False)
+    return Image(image_id, meta, is_other=False,
+                 is_new=_has_changed(instance, meta))
+
+
+def _stored(instance: objects.Instance) -> dict[str, ty.Any]:
+    """Return an image as it was when the server was made."""
+    meta: dict[str, ty.Any] = utils.get_image_from_system_metadata(
+        _image_properties(instance))
+    return {**meta, 'status': 'active'}
+
+
+def _before(
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     written: str | None,
-) -> None:
-    """Check that it is known what is on the root volume.
+) -> named_image.Before:
+    own = instance.image_ref or ''
+    if not volumes.is_volume_backed(bdms):
+        return named_image.Before(own, is_volume_backed=False)
+    there = _of_root_volume(compute_api, context, bdms)
+    return named_image.Before(
+        own, is_volume_backed=True, on_volume=there,
+        is_known=_is_known(there, written))
 
-    :param there: the image that Cinder says is on it.
-    :raises HTTPConflict: if it is not.
+
+def _any(before: named_image.Before, instance: objects.Instance) -> str:
+    image_id = before.has()
+    if not image_id:
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'Server {instance.uuid} has no image to keep; name '
+                        f'one as imageRef.')
+    return image_id
+
+
+def _refuse_unknown(bdms: objects.BlockDeviceMappingList) -> ty.NoReturn:
+    """Refuse a request: it is not known what is on the root volume.
+
+    :raises HTTPConflict: always.
     """
-    if not _is_known(there, written):
-        errors.conflict(
-            f'An image was to be written to volume '
-            f'{bdms.root_bdm().volume_id}, and that failed: what is on it is '
-            f'not known. Name the image that the server is to be rebuilt '
-            f'with.')
+    errors.conflict(
+        f'An image was to be written to volume {bdms.root_bdm().volume_id}, '
+        f'and that failed: what is on it is not known. Name the image that '
+        f'the server is to be rebuilt with.')
 
 
 def _is_known(there: str | None, written: str | None) -> bool:
@@ -157,12 +217,16 @@ def _has_changed(instance: objects.Instance, meta: dict[str, ty.Any]) -> bool:
     """
     now = {key: str(value) for key, value in
            utils.get_system_metadata_from_image(meta, instance.flavor).items()}
-    before = {key: value for key, value in instance.system_metadata.items()
-              if key.startswith(utils.SM_IMAGE_PROP_PREFIX)}
+    before = _image_properties(instance)
     # Nova adds it; an image may have it as a property, too.
     for properties in (now, before):
         properties.pop(f'{utils.SM_IMAGE_PROP_PREFIX}base_image_ref', None)
     return now != before
+
+
+def _image_properties(instance: objects.Instance) -> dict[str, ty.Any]:
+    return {key: value for key, value in instance.system_metadata.items()
+            if key.startswith(utils.SM_IMAGE_PROP_PREFIX)}
 
 
 def _of_root_volume(

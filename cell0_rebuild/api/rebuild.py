@@ -63,7 +63,7 @@ def rebuild(
         return
     if gate.keeps_image and instance.launched_at is not None:
         with errors.translated():
-            image_href = images.current(
+            image_href = images.of_launched(
                 compute_api, context, instance,
                 objects.BlockDeviceMappingList.get_by_instance_uuid(
                     context, instance.uuid))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A volume-backed server that has an image keeps it, and its volume."""
+
+from tests.functional import cinder
+from tests.functional.volumes import own_image_base
+
+
+class KeptTest(own_image_base.OwnImageTestCase):
+    """No host is there: what the server asks for is looked at in cell0."""
+
+    def assert_kept(self, server, **body):
+        """Check that a rebuild leaves the image and the volume alone."""
+        before = self.root(), self.row()['image_ref'], self.properties()
+        self.assertEqual('ide', before[2]['image_hw_disk_bus'])
+        self.rebuild(server, **body)
+        self.buried_again(server)
+        found = self.root(), self.row()['image_ref'], self.properties()
+        self.assertEqual(before, found)
+        self.assertEqual([], self.cinder.written)
+
+    def assert_always_kept(self, server):
+        shown = self.api.get_server(server['id'])['image']['id']
+        self.assert_kept(server)
+        self.assert_kept(server, imageRef=shown)
+
+    def test_the_snapshot_that_its_image_brings_stays(self):
+        self.assert_always_kept(
+            self.bury(imageRef=self.image_of_a_server()))
+
+    def test_a_volume_beside_its_image_is_not_written(self):
+        self.assert_always_kept(self.bury(**self.on_volume()))
+
+    def test_a_volume_from_another_image_beside_it_stays(self):
+        self.assert_always_kept(self.bury(**self.beside(
+            source_type='image', uuid=self.other, volume_size=1)))
+
+    def test_a_snapshot_beside_it_stays(self):
+        self.assert_always_kept(self.bury(**self.beside(
+            source_type='snapshot', uuid=self.snapshot, volume_size=1)))
+
+    def test_a_blank_volume_beside_it_stays(self):
+        self.assert_always_kept(self.bury(**self.beside(
+            source_type='blank', volume_size=1)))
+
+    def test_its_image_may_be_written_in_any_form_of_a_uuid(self):
+        server = self.bury(**self.on_volume())
+        for name in (self.own.upper(), self.own.replace('-', ''),
+                     f'urn:uuid:{self.own}', f'{{{self.own}}}'):
+            self.assert_kept(server, imageRef=name)
+
+    def test_the_image_of_its_volume_may_be_written_in_any_form(self):
+        server = self.bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'uuid': cinder.ROOT, 'source_type': 'volume',
+            'destination_type': 'volume'}])
+        self.rebuild(server, imageRef=self.cinder.image.upper())
+        self.buried_again(server)
+        self.assertEqual([], self.cinder.written)
+
+    def test_an_image_that_is_gone_does_not_matter_to_its_volume(self):
+        server = self.bury(**self.on_volume())
+        del self.glance.images[self.own]
+        self.assert_kept(server)
+        self.assert_kept(server, imageRef=self.own)
+
+
+class OlderMicroversionTest(own_image_base.OwnImageTestCase):
+
+    options = {'api_microversion': '2.90'}
+
+    def test_its_own_image_is_not_taken_for_another(self):
+        server = self.bury(**self.on_volume())
+        before = self.root()
+        self.rebuild(server, '2.90', imageRef=self.own)
+        self.buried_again(server)
+        self.assertEqual(before, self.root())
+        self.assertEqual([], self.cinder.written)
+
+
+class BuiltTest(own_image_base.OwnImageTestCase):
+
+    def test_no_host_without_a_trait_that_its_image_requires_gets_it(self):
+        image = self.image_of_a_server(
+            **{'trait:HW_CPU_X86_SGX': 'required'})
+        server = self.bury(imageRef=image)
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.buried_again(server)
+        self._set_provider_traits(
+            self._get_provider_uuid_by_name('host1'), ['HW_CPU_X86_SGX'])
+        self.rebuild(server)
+        self.active(server)
+
+    def test_the_kernel_of_its_image_stays(self):
+        kernel = self.glance.image2['id']
+        server = self.bury(imageRef=self.image_of_a_server(kernel_id=kernel))
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual(kernel, self.row('cell1')['kernel_id'])
+
+
+class NewTest(own_image_base.OwnImageTestCase):
+    """Another image takes the place of the server's."""
+
+    def rebuilt_in_vain(self, server, image):
+        self.rebuild(server, imageRef=image)
+        return self.buried_again(server)['image']['id']
+
+    def test_the_server_has_it_afterwards(self):
+        server = self.bury(**self.on_volume())
+        self.assertEqual(
+            self.other, self.rebuilt_in_vain(server, self.other))
+        self.assertEqual(
+            self.other, self.properties()['image_base_image_ref'])
+        self.rebuild(server)
+        self.buried_again(server)
+        self.assertEqual(
+            [self.other], [image for _, image, _ in self.cinder.written])
+
+    def test_that_of_its_volume_is_not_written(self):
+        server, there = self.bury(**self.on_volume()), self.cinder.image
+        self.assertEqual(there, self.rebuilt_in_vain(server, there))
+        self.assertNotIn('image_hw_disk_bus', self.properties())
+        self.assertEqual([], self.cinder.written)
+
+    def test_one_without_data_is_400(self):
+        for server in (self.bury(**self.on_volume()), self.bury()):
+            self.assertIn('it has no data', self.assert_refused_without_trace(
+                400, server, imageRef=self.image_of_a_server()))
+
+
+class LaunchedTest(own_image_base.OwnImageTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self._start_compute('host1')
+
+    def test_nova_cannot_rebuild_it_with_an_image_that_is_not_its_volumes(
+            self):
+        server = self.launch(**self.on_volume())
+        error = self.assert_refused_without_trace(409, server)
+        self.assertIn(f'volume has {self.cinder.image}.', error)
+
+    def test_with_the_image_of_its_volume_it_keeps_the_data(self):
+        self.own = self.cinder.image
+        server = self.launch(**self.on_volume())
+        self.rebuild(server)
+        self._wait_for_server_parameter(
+            server, {'status': 'ACTIVE', 'OS-EXT-STS:task_state': None})
+        self.assertEqual([], self.cinder.written)
+        self.assertEqual('rebuild', self.actions(server)[-1][0])
