@@ -76,7 +76,6 @@ def _configure(argv: list[str]) -> list[str]:
     from cell0_rebuild import patching
     from cell0_rebuild.wait import options
     from cell0_rebuild.wait import rebuilds
-    from cell0_rebuild.wait import shown_status
     config.parse_args(argv, init_rpc=False)
     noop_messaging.set_up()
     log.setup(cfg.CONF, 'nova')
@@ -85,9 +84,6 @@ def _configure(argv: list[str]) -> list[str]:
     options.register(cfg.CONF)
     options.limit_times(cfg.CONF)
     problems = [*conf.problems(cfg.CONF), *options.problems(cfg.CONF)]
-    if problems:
-        return problems
-    problems = shown_status.problems(cfg.CONF)
     if problems:
         return problems
     try:

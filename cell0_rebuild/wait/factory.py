@@ -51,8 +51,7 @@ def check() -> None:
 
     :raises WrongOptions: if a value cannot be.
     """
-    problems = [*options.problems(cfg.CONF), *shown_status.problems(cfg.CONF)]
-    if problems:
+    if problems := options.problems(cfg.CONF):
         raise rebuilds.WrongOptions('; '.join(problems))
 
 

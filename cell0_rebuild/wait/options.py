@@ -149,8 +149,22 @@ def problems(conf: cfg.ConfigOpts) -> list[str]:
     """Return a sentence for each option whose value cannot be.
 
     Keystone's own are checked when a token is asked for.
+
+    :param conf: has the options of ``[cell0_rebuild]`` too.
     """
-    return common_types.problems(conf, GROUP.name, [*OPTS, *_client_opts()])
+    return (common_types.problems(conf, GROUP.name, [*OPTS, *_client_opts()])
+            or _refused_by_nova_api(conf))
+
+
+def _refused_by_nova_api(conf: cfg.ConfigOpts) -> list[str]:
+    # Nova is imported only when it is needed.
+    from nova.compute import vm_states
+    if (conf[GROUP.name].show == 'build'
+            and vm_states.BUILDING not in conf.cell0_rebuild.vm_states):
+        return [f'[{GROUP.name}] show = build needs {vm_states.BUILDING} in '
+                f'[cell0_rebuild] vm_states, or nova-api refuses to rebuild '
+                f'what is shown so']
+    return []
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

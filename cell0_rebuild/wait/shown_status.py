@@ -21,7 +21,6 @@ from oslo_config import cfg
 
 from cell0_rebuild import db_errors
 from cell0_rebuild.wait import operator_decisions
-from cell0_rebuild.wait import options
 
 # It takes the place of the fault of the burial.
 _FAULT = ('The server found no host while it waited. It waits no longer, and '
@@ -30,19 +29,6 @@ _CODE = 500
 
 # One sweep writes no more rows, so that the next one is not late.
 _MOST = 100
-
-
-def problems(conf: cfg.ConfigOpts) -> list[str]:
-    """Return why servers cannot be shown as the options say.
-
-    :param conf: all options, each of them valid.
-    """
-    if (conf[options.GROUP.name].show == 'build'
-            and vm_states.BUILDING not in conf.cell0_rebuild.vm_states):
-        return [f'[{options.GROUP.name}] show = build needs '
-                f'{vm_states.BUILDING} in [cell0_rebuild] vm_states, or '
-                f'nova-api refuses to rebuild what is shown so']
-    return []
 
 
 class ShownStatus:

@@ -185,3 +185,13 @@ class StatusTest(Checking, base.FunctionalTestCase):
         self._parse('[cell0_rebuild_wait]', 'max_time = soon')
         self.assert_check(
             FAILURE, 'max_time: ', self.checks.check_waiting)
+
+    def test_a_status_that_nova_api_would_refuse_to_rebuild_is_a_failure(
+            self):
+        self._parse('[cell0_rebuild_wait]', 'show = build')
+        self.assert_check(
+            FAILURE, 'show = build needs building in [cell0_rebuild] '
+            'vm_states', self.checks.check_waiting)
+        self._parse('[cell0_rebuild_wait]', 'show = build', '[cell0_rebuild]',
+                    'vm_states = error,building')
+        self.assert_check(SUCCESS, None, self.checks.check_waiting)

@@ -8,13 +8,11 @@ from nova import context as nova_context
 from nova.db.main import models
 
 from cell0_rebuild.wait import operator_actions
-from cell0_rebuild.wait import shown_status
 from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import showing_base
-from tests.functional.wait import sweeping
 
 
 class ShowingTest(showing_base.ShowingTestCase):
@@ -122,11 +120,3 @@ class ShowingTest(showing_base.ShowingTestCase):
         self.sweeper.sweep()
         self.assertEqual(
             before, self.api.get_server(self.server['id'])['updated'])
-
-
-class RefusedTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
-
-    def test_what_nova_api_would_refuse_is_a_wrong_option(self):
-        self.flags(show='build', group=keystone.GROUP)
-        [problem] = shown_status.problems(self.sweeper._conf)
-        self.assertIn('[cell0_rebuild_wait] show = build', problem)
