@@ -34,16 +34,22 @@ function install_cell0_rebuild {
     done
 }
 
+# Whether a file names us among its sources of configuration.
+function _cell0_rebuild_is_in {
+    local sources
+    sources=$(iniget "$1" DEFAULT config_source)
+    [[ ,${sources// /}, == *,cell0_rebuild,* ]]
+}
+
 function configure_cell0_rebuild {
     local file sources
     # It edits the same files in the background.
     async_wait configure_neutron_nova
     for file in $(_cell0_rebuild_files); do
-        sources=$(iniget "$file" DEFAULT config_source)
-        if [[ -z $sources ]]; then
-            iniset "$file" DEFAULT config_source cell0_rebuild
-        elif [[ ! ,${sources// /}, == *,cell0_rebuild,* ]]; then
-            iniset "$file" DEFAULT config_source "$sources,cell0_rebuild"
+        if ! _cell0_rebuild_is_in "$file"; then
+            sources=$(iniget "$file" DEFAULT config_source)
+            iniset "$file" DEFAULT config_source \
+                "${sources:+$sources,}cell0_rebuild"
         fi
         iniset "$file" cell0_rebuild driver cell0_rebuild
         iniset "$file" cell0_rebuild allow_untested_nova \
@@ -80,11 +86,21 @@ function stop_cell0_rebuild_wait {
     rm -f "$CELL0_REBUILD_WAIT_CONF"
 }
 
-# Says early, and here, what users would find out by a refused rebuild: that
-# local.conf has replaced config_source, or that no conductor answers.
+# Says early, and here, what users would find out by a refused rebuild. What
+# is only a warning, such as that servers wait, is shown and fails nothing.
 function check_cell0_rebuild {
-    if ! "$NOVA_BIN_DIR/cell0-rebuild-status" --config-file "$NOVA_CONF" \
-        upgrade check; then
+    local file status=0
+    for file in $(_cell0_rebuild_files); do
+        if ! _cell0_rebuild_is_in "$file"; then
+            die $LINENO "config_source of $file does not name cell0_rebuild: \
+local.conf has replaced it"
+        fi
+    done
+    "$NOVA_BIN_DIR/cell0-rebuild-status" --config-file "$NOVA_CONF" \
+        upgrade check || status=$?
+    if [[ $status == 1 ]]; then
+        warn $LINENO "cell0-rebuild-status upgrade check warns: see above"
+    elif [[ $status != 0 ]]; then
         die $LINENO "cell0-rebuild cannot rebuild buried servers: see above"
     fi
 }

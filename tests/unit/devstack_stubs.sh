@@ -68,6 +68,10 @@ function stop_process {
     fi
 }
 
+function warn {
+    _record "warn"
+}
+
 function die {
     _record "die"
     exit 1

@@ -49,6 +49,11 @@ ENABLED = textwrap.dedent('''\
     driver = cell0_rebuild
     ''')
 
+# What cell0-rebuild-status says.
+FOUND = 'what it found\n'
+
+WAITING = 'n-api tempest cell0-rebuild-wait'
+
 
 class _DevStack(fixtures.Fixture):
     """A host of DevStack: its files, its services and what was called."""
@@ -81,7 +86,8 @@ class _DevStack(fixtures.Fixture):
     def set_status(self, code):
         """Set how ``cell0-rebuild-status`` ends."""
         self.status.write_text(
-            f'#!/bin/sh\necho "status $*" >> "$CALLS"\nexit {code}\n')
+            f'#!/bin/sh\necho "status $*" >> "$CALLS"\n'
+            f'echo what it found\nexit {code}\n')
         self.status.chmod(0o755)
 
     def run(self, *phase, **variables):
@@ -215,46 +221,75 @@ class ConfigureTest(_TestCase):
 @ddt.ddt
 class CheckTest(_TestCase):
 
-    def test_stack_that_can_rebuild_is_good(self):
-        self.run_phases('stack test-config')
-        self.assertEqual(
-            [f'status --config-file {self.devstack.conf} upgrade check'],
-            self.devstack.calls)
+    def setUp(self):
+        super().setUp()
+        self.devstack.conf.write_text(ENABLED)
+        self.check = (
+            f'status --config-file {self.devstack.conf} upgrade check')
 
-    @ddt.data(1, 2)
+    def test_stack_that_can_rebuild_is_good(self):
+        self.assertEqual(
+            (0, FOUND), self.devstack.run('stack', 'test-config'))
+        self.assertEqual([self.check], self.devstack.calls)
+
+    def test_warning_is_shown_and_fails_nothing(self):
+        self.devstack.set_status(1)
+        self.assertEqual(
+            (0, FOUND), self.devstack.run('stack', 'test-config'))
+        self.assertEqual([self.check, 'warn'], self.devstack.calls)
+
+    @ddt.data(2, 255)
     def test_stack_that_cannot_rebuild_fails(self, status):
         self.devstack.set_status(status)
-        self.assertEqual(1, self.devstack.run('stack', 'test-config')[0])
-        self.assertEqual('die', self.devstack.calls[-1])
+        self.assertEqual(
+            (1, FOUND), self.devstack.run('stack', 'test-config'))
+        self.assertEqual([self.check, 'die'], self.devstack.calls)
+
+    @ddt.data(PLAIN, WITH_SOURCE)
+    def test_file_that_no_longer_names_the_package_fails_the_stack(
+            self, replaced):
+        self.devstack.conf.write_text(replaced)
+        self.assertEqual((1, ''), self.devstack.run('stack', 'test-config'))
+        self.assertEqual(['die'], self.devstack.calls)
 
     def test_host_without_api_checks_nothing(self):
         self.run_phases('stack test-config', SERVICES='n-cond')
         self.assertEqual([], self.devstack.calls)
 
-    def test_tempest_learns_that_its_tests_can_run(self):
+
+class TempestTest(_TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.devstack.conf.write_text(ENABLED)
         self.devstack.tempest.write_text('[service_available]\nnova = True\n')
-        self.run_phases('stack test-config', SERVICES='n-api tempest')
-        self.assertEqual(
-            '[service_available]\ncell0_rebuild = True\nnova = True\n',
-            self.devstack.tempest.read_text())
 
-    def test_tempest_learns_which_microversion_is_configured(self):
-        self.devstack.tempest.write_text('[service_available]\n')
-        self.devstack.conf.write_text(
-            PLAIN + '\n[cell0_rebuild]\napi_microversion = 2.93\n')
-        self.run_phases('stack test-config', SERVICES='n-api tempest')
-        self.assertTrue(self.devstack.tempest.read_text().endswith(
-            '\n[cell0_rebuild]\nmicroversion = 2.93\n'))
+    def told(self, services='n-api tempest', options=''):
+        """Configure Tempest beside options; return what it is told."""
+        with self.devstack.conf.open('a') as file:
+            file.write(options)
+        code, _ = self.devstack.run('stack', 'test-config', SERVICES=services)
+        self.assertEqual(0, code)
+        config = configparser.ConfigParser()
+        config.read(self.devstack.tempest)
+        self.assertEqual({'nova': 'True', 'cell0_rebuild': 'True'},
+                         dict(config['service_available']))
+        return (dict(config['cell0_rebuild'])
+                if 'cell0_rebuild' in config else None)
 
-    def test_tempest_learns_that_servers_come_back_by_themselves(self):
-        self.devstack.tempest.write_text('[service_available]\n')
-        self.run_phases('stack test-config',
-                        SERVICES='n-api tempest cell0-rebuild-wait')
-        self.assertTrue(self.devstack.tempest.read_text().endswith(
-            '\n[cell0_rebuild]\nwaiting = True\n'))
+    def test_tests_can_run(self):
+        self.assertIsNone(self.told())
+
+    def test_microversion_is_that_of_nova(self):
+        self.assertEqual({'microversion': '2.93'}, self.told(
+            options='api_microversion = 2.93\n'))
+
+    def test_servers_come_back_by_themselves(self):
+        self.assertEqual({'waiting': 'True'}, self.told(WAITING))
 
     def test_stack_without_tempest_gets_no_tempest_conf(self):
-        self.run_phases('stack test-config')
+        self.devstack.tempest.unlink()
+        self.devstack.run('stack', 'test-config')
         self.assertFalse(self.devstack.tempest.exists())
 
 
