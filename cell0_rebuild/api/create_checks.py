@@ -81,9 +81,9 @@ def check_spec(
                     spec.unreadable, instance=instance)
         errors.conflict(
             f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
-            f'read: {spec.unreadable}. Nothing was changed. Try again when '
-            f'Nova and cell0-rebuild are upgraded in all services; if it '
-            f'stays so, delete it and create it again.')
+            f'read: {spec.unreadable}. Try again when Nova and cell0-rebuild '
+            f'are upgraded in all services; if it stays so, delete it and '
+            f'create it again.')
     if spec.retained is None:
         errors.conflict(
             f'The requested networks of server {instance.uuid} are unknown: '
@@ -187,9 +187,8 @@ def files_to_inject(
         return []
     errors.conflict(
         f'Server {instance.uuid} was created with personality files ({names}) '
-        f'that are not kept while a server is buried in cell0. Delete it and '
-        f'create it again; operators: with [cell0_rebuild] personality_files '
-        f'= drop it is rebuilt without them.')
+        f'that are not kept. Delete it and create it again; operators: '
+        f'[cell0_rebuild] personality_files = drop rebuilds it without them.')
 
 
 def check_vtpm(

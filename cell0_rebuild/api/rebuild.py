@@ -201,11 +201,10 @@ def _probe(
         LOG.warning('No nova-conductor with cell0-rebuild answers: %s', error,
                     instance=instance)
         errors.conflict(
-            f'Server {instance.uuid} is buried in cell0, and no '
-            f'nova-conductor that can rebuild it from there answers. Nothing '
-            f'was changed. Try again later; operators: enable cell0-rebuild '
-            f'in the conductors that nova-api talks to, in a version no older '
-            f'than its own.')
+            f'Server {instance.uuid} is in cell0, and no nova-conductor that '
+            f'can rebuild it from there answers. Try again later; operators: '
+            f'the conductors that nova-api talks to need cell0-rebuild, in '
+            f'its version or a newer one.')
 
 
 def _move(

@@ -83,8 +83,7 @@ def _attached(
         errors.conflict(
             f'Volume {bdm.volume_id} of server {instance.uuid} is in status '
             f'{volume["status"]}. Try again when it is reserved; operators: '
-            f'"openstack volume set --state reserved" when it has been put '
-            f'right.')
+            f'"openstack volume set --state reserved" when it is put right.')
     return volume
 
 

@@ -35,6 +35,7 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
 from cell0_rebuild import phase_times
+from cell0_rebuild import texts
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -300,6 +301,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         request_spec: objects.RequestSpec,
     ) -> None:
         db_errors.without_values(exc)
+        texts.fit(exc)
         if not self._attempt.handed_over:
             _outlasting(self._check_current)(context)
 

@@ -36,8 +36,9 @@ _PAUSE = 2
 class ReimageFailed(exception.NovaException):  # type: ignore[misc]
     """The image is not on the volume."""
 
-    msg_fmt = 'Image %(image_id)s could not be written to volume ' \
-              '%(volume_id)s: %(reason)s'
+    msg_fmt = ('Image %(image_id)s could not be written to volume '
+               '%(volume_id)s: %(reason)s. When the volume is "reserved", '
+               'rebuild the server with an image.')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,24 +112,14 @@ class Volume:
             raise
         except tenacity.RetryError as error:
             raise self._failed(
-                f'it was not ready after {patience} s. When the volume is '
-                f'"reserved", rebuild the server again with an image; '
-                f'operators: see reimage_timeout_per_gb in nova.conf'
-            ) from error
+                f'it was not ready after {patience} s') from error
         except Exception as error:
-            raise self._failed(
-                f'{exceptions.text(error)}. When the volume is '
-                f'"reserved", rebuild the server again with an image'
-            ) from error
+            raise self._failed(exceptions.text(error)) from error
         self._check(volume)
 
     def _check(self, volume: dict[str, ty.Any]) -> None:
         if volume['status'] == 'error' or not self._is_on(volume):
-            raise self._failed(
-                f'the volume is in status {volume["status"]}. Its data may '
-                f'be lost. When its status is "reserved" again ("openstack '
-                f'volume set --state reserved"), rebuild the server with an '
-                f'image')
+            raise self._failed(f'its status is {volume["status"]}')
 
     def _is_on(self, volume: dict[str, ty.Any]) -> bool:
         found = volume.get('volume_image_metadata', {}).get('image_id')
@@ -136,7 +127,8 @@ class Volume:
 
     def _failed(self, reason: str) -> ReimageFailed:
         return ReimageFailed(
-            image_id=self.image['id'], volume_id=self.id, reason=reason)
+            image_id=self.image['id'], volume_id=self.id,
+            reason=reason.rstrip('.'))
 
 
 def _is_busy(volume: dict[str, ty.Any]) -> bool:

@@ -21,15 +21,13 @@ from oslo_context import context as oslo_context
 from oslo_utils import timeutils
 
 from cell0_rebuild import db_errors
+from cell0_rebuild import texts
 from cell0_rebuild.wait import reasons
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
 ACTION = 'wait'
-
-# Of the column.
-_LONGEST = 255
 
 # How many servers one statement reads.
 _PAGE = 500
@@ -111,10 +109,8 @@ class Notices:
         self._published, self._good_until = published, good_until
 
     def _write(self, uuid: str, reason: reasons.Reason) -> bool:
-        message = reason.message()
-        if len(message) > _LONGEST:
-            message = f'{message[:_LONGEST - 3]}...'
-        written = bool(_write(self._context, uuid, message))
+        written = bool(_write(
+            self._context, uuid, texts.fitting(reason.message())))
         if written:
             self._published[uuid] = reason.code.value
         return written

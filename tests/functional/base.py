@@ -6,12 +6,15 @@ import copy
 import uuid
 
 import fixtures
+from nova.compute import utils as compute_utils
+from nova import exception
 from nova.tests.functional.api import client as api_client
 from nova.tests.functional import integrated_helpers
 from oslo_config import cfg
 from oslo_messaging import server as messaging_server
 
 from cell0_rebuild import fixture
+from cell0_rebuild import texts
 from tests.functional import compiled
 from tests.functional import databases
 from tests.functional import pooling
@@ -63,6 +66,7 @@ class Cell0RebuildMixin:
             self.package = self.useFixture(
                 fixture.Cell0RebuildFixture(**self.options))
         super().setUp()
+        self.useFixture(WholeFaults())
         # Nova's test case has them do so every 10 ms, to end soon; that takes
         # a third of the processor.
         self.useFixture(fixtures.MonkeyPatch(
@@ -201,6 +205,27 @@ class FunctionalTestCase(
         body['inventories']['PCPU'] = {'total': count}
         self.assertEqual(
             200, self.placement.put(path, body, version='1.26').status)
+
+
+class WholeFaults(fixtures.Fixture):
+    """Fails a test in which Nova cuts a fault, or the details of an event."""
+
+    def _setUp(self):
+        convert, cut = compute_utils.exception_to_dict, []
+
+        def watched(fault, message=None):
+            text = message or (fault.format_message() if isinstance(
+                fault, exception.NovaException) else '')
+            if len(text.encode()) > texts.LONGEST:
+                cut.append(text)
+            return convert(fault, message)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.utils.exception_to_dict', watched))
+        self.addCleanup(self._check, cut)
+
+    def _check(self, cut):
+        if cut:
+            raise AssertionError(f'Nova cuts the end of {cut}')
 
 
 class Interception(fixtures.Fixture):

@@ -84,8 +84,8 @@ class FailureTest(reimage_base.ReimageTestCase):
     def test_a_volume_in_error_buries_it_again_and_says_what_to_do(self):
         self.cinder.ends = 'error'
         fault = self.fail()
-        self.assertIn('status error', fault)
-        self.assertIn('openstack volume set --state reserved', fault)
+        self.assertIn('its status is error', fault)
+        self.assertIn('When the volume is "reserved", rebuild', fault)
         self.assertEqual(
             [('create', ['Error']), ('rebuild', ['Error'])],
             self.actions(self.server))
@@ -126,15 +126,19 @@ class FailureTest(reimage_base.ReimageTestCase):
         self.active(self.server)
 
     def test_whatever_cinder_says_the_fault_says_what_to_do(self):
-        self.cinder.hiccups = [cinder_exc.Unauthorized(401)]
-        self.assertIn('rebuild the server again with an image', self.fail())
+        self.cinder.hiccups = [cinder_exc.Unauthorized(401, 'long ' * 99)]
+        fault = self.fail()
+        self.assertIn(f'written to volume {VOLUME}: Unauthorized', fault)
+        self.assertTrue(fault.endswith(
+            'When the volume is "reserved", rebuild the server with an '
+            'image.'), fault)
 
     def test_a_reservation_that_goes_meanwhile_buries_it_again(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.conductor.reimage.Volume.wait',
             before=lambda *args: self.cinder.volume_to_attachment[
                 VOLUME].clear()))
-        self.assertIn('VolumeAttachmentNotFound', self.fail())
+        self.assertIn('could not be found. When', self.fail())
 
     def test_a_database_away_for_a_moment_does_not_stop_it(self):
         accept = api_db.accept.__wrapped__
