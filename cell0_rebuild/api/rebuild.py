@@ -267,8 +267,10 @@ def _withdraw(
     context: nova_context.RequestContext, uuid: str, generation: str
 ) -> None:
     try:
-        goes_on = not out_of_cell0.withdraw(context, uuid, generation) and (
-            out_of_cell0.goes_on(context, uuid, generation))
+        if not out_of_cell0.withdraw(context, uuid, generation) and (
+                out_of_cell0.goes_on(context, uuid, generation)):
+            return
+        is_deleted = location.is_abandoned(context, uuid)
     except db_exc.DBError:
         LOG.exception('The server could not be moved back to cell0.',
                       instance_uuid=uuid)
@@ -276,7 +278,8 @@ def _withdraw(
             f'Server {uuid} could not be handed to a nova-conductor, and a '
             f'database does not answer. Nothing of it is lost; if it stays in '
             f'BUILD, an operator can recover it.')
-    if not goes_on:
-        errors.conflict(
-            f'Server {uuid} could not be handed to a nova-conductor. It is '
-            f'buried in cell0 as before. Try again later.')
+    if is_deleted:
+        raise exception.InstanceNotFound(instance_id=uuid)
+    errors.conflict(
+        f'Server {uuid} could not be handed to a nova-conductor. It is buried '
+        f'in cell0 as before. Try again later.')

@@ -112,6 +112,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context)
+        deletion.erase(context, attempt.uuid)
 
     def _copy_for(self, attempt: attempts.Attempt) -> Builder:
         """Return a manager for one attempt alone.

@@ -64,7 +64,6 @@ class RebuildEndpoint:
             context, instance_uuid, generation, cfg.CONF.host,
             None if reimage_volume_id else request_spec)
         if attempt is None:
-            deletion.erase(context, instance_uuid)
             LOG.info('Rebuild attempt %s has ended or was taken already.',
                      generation, instance_uuid=instance_uuid)
             return False

@@ -144,6 +144,8 @@ def begin(
 ) -> Attempt | None:
     """Take the build request of an attempt.
 
+    If the owner deleted the server meanwhile, what is left of it is removed.
+
     :param host: the conductor that takes it.
     :param spec: the RequestSpec, to :func:`accept` the attempt with it.
     :returns: None if there is nothing to do: the attempt has ended, another
@@ -151,7 +153,10 @@ def begin(
     """
     build_request = api_db.take(
         context, instance_uuid, generation, host, spec)
-    return None if build_request is None else Attempt.taken(build_request)
+    if build_request is None:
+        deletion.erase(context, instance_uuid)
+        return None
+    return Attempt.taken(build_request)
 
 
 def is_on_its_way(instance: objects.Instance) -> bool:

@@ -34,21 +34,36 @@ class Place:
     """Where a server is.
 
     :param cell_id: the cell that it is mapped to.
+    :param in_cell0: that is cell0.
     :param deleted: its owner deleted it.
     :param build_request_id: its build request, of whatever origin.
     :param touched: when the mapping was written last.
     """
 
     cell_id: int | None
+    in_cell0: bool
     deleted: bool
     build_request_id: int | None
     touched: datetime.datetime
 
     @property
-    def is_abandoned(self) -> bool:
-        """Whether the owner deleted it on its way."""
+    def is_deleted(self) -> bool:
+        """Whether the owner deleted it."""
         return self.build_request_id is None and (
             self.cell_id is None or self.deleted)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the owner deleted it on its way, or in a real cell.
+
+        In cell0 Nova itself deletes the row, and archives what belongs to it.
+        """
+        return self.is_deleted and not self.in_cell0
+
+    @property
+    def is_buried(self) -> bool:
+        """Whether it is in cell0, and not on its way."""
+        return self.build_request_id is None and self.in_cell0
 
 
 @api_db_api.context_manager.reader
@@ -68,7 +83,9 @@ def place(
     if row is None:
         return None
     cell_id, deleted, build_request_id, created, updated = row
-    return Place(cell_id, bool(deleted), build_request_id, updated or created)
+    return Place(
+        cell_id, cell_id == cells.cell0(context).id, bool(deleted),
+        build_request_id, updated or created)
 
 
 def is_abandoned(
@@ -172,7 +189,7 @@ def is_at_rest(
 ) -> bool:
     """Tell whether a server is buried or deleted: it needs no resources."""
     found = place(context, instance_uuid)
-    return found is None or found.is_abandoned or _is_buried(context, found)
+    return found is None or found.is_abandoned or found.is_buried
 
 
 def is_in_cell0(
@@ -180,9 +197,4 @@ def is_in_cell0(
 ) -> bool:
     """Tell whether a server is buried."""
     found = place(context, instance_uuid)
-    return found is not None and _is_buried(context, found)
-
-
-def _is_buried(context: nova_context.RequestContext, found: Place) -> bool:
-    return (found.build_request_id is None
-            and found.cell_id == cells.cell0(context).id)
+    return found is not None and found.is_buried

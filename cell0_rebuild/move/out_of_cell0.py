@@ -77,10 +77,11 @@ def ask(
         raise
     except Exception:
         # Also after an error it may have been committed.
-        api_db.to_cell0(
-            context, uuid, record.generation, cell.id, functools.partial(
-                late_changes.keep_late, cctxt, uuid, record.asked),
-            **record.mapping_before())
+        if not api_db.to_cell0(
+                context, uuid, record.generation, cell.id, functools.partial(
+                    late_changes.keep_late, cctxt, uuid, record.asked),
+                **record.mapping_before()):
+            deletion.erase(context, uuid)
         raise
     return record.generation
 
@@ -135,10 +136,11 @@ def withdraw(
     """
     attempt = attempts.begin(context, instance_uuid, generation, 'nova-api')
     if attempt is None:
-        deletion.clear(context, instance_uuid)
         return False
-    db_errors.patiently(reburial.bury_again)(context, attempt)
-    return True
+    if db_errors.patiently(reburial.bury_again)(context, attempt):
+        return True
+    deletion.erase(context, instance_uuid)
+    return False
 
 
 @db_errors.patiently

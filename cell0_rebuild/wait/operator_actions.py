@@ -130,13 +130,13 @@ def _check_rests(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> None:
     place = location.place(context, instance_uuid)
-    if place is None or place.is_abandoned:
+    if place is None or place.is_deleted:
         raise Refused(f'There is no server {instance_uuid}.')
     if place.build_request_id is not None:
         raise Refused(
             f'Server {instance_uuid} is on its way: it is being built. Look '
             f'at it again when it is ACTIVE or ERROR.')
-    if place.cell_id != cells.cell0(context).id:
+    if not place.in_cell0:
         raise Refused(
             f'Server {instance_uuid} is not in cell0: it has a host, or had '
             f'one.')

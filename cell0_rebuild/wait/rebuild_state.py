@@ -43,7 +43,7 @@ def of(
         return State.GONE
     if place.build_request_id is not None:
         return State.ON_ITS_WAY
-    if place.cell_id == cells.cell0(context).id:
+    if place.in_cell0:
         return State.BURIED
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)

@@ -156,11 +156,11 @@ class Finder:
         # The rows say nothing of it: updates by the owner write them, too.
         if place is not None and place.touched >= self._before:
             return None
-        if place is None or place.is_abandoned:
+        if place is None or place.is_deleted:
             return self._deleted(uuid, place, cell0_row)
         if cell0_row is not None and cell0_row.deleted:
             cell0_row = None
-        if place.cell_id == self._cell0.id:
+        if place.in_cell0:
             return self._in_cell0(uuid, cell0_row)
         return self._in_real_cell(uuid, cell0_row, self._cell(place))
 

@@ -214,6 +214,10 @@ class Recovery:
         if stuck.cell is not None:
             deletion.remove_cell0_row(context, stuck.uuid)
             return
+        place = location.place(context, stuck.uuid)
+        if place is not None and place.is_deleted and place.in_cell0:
+            # nova-api has died in its delete there.
+            cell_db.delete(context, stuck.uuid, cells.cell0(context))
         deletion.clear(context, stuck.uuid)
         if not any(trace.row.is_on_host for trace in stuck.traces):
             self._resources.release(

@@ -61,6 +61,16 @@ class RecoveredTest(recover_base.RecoverTestCase):
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
+    def test_an_api_that_died_at_the_end_of_a_delete_leaves_nothing(self):
+        self.useFixture(base.Interception(
+            'nova.objects.instance.Instance.destroy',
+            before=recovering.crash))
+        self.assertRaises(
+            recovering.Crash, self.api.delete_server, self.server['id'])
+        self.assert_ghost_removed()
+        self.assertEqual([self.server['id']], [
+            row['uuid'] for row in databases.dump()['cell0']['instances']])
+
     def test_deleted_after_a_crash_in_its_burial_it_is_removed(self):
         self.useFixture(base.Interception(
             recovering.TAGS, before=recovering.fail))

@@ -183,4 +183,5 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         self.rebuild(self.server)
         self.give_mark(version='2.0')
         self.api.delete_server(self.server['id'])
+        self.late.deliver()
         self.assert_gone()
