@@ -176,7 +176,8 @@ def _validate(
     reimage_volume_id = None
     if image.overwrites:
         reimage_volume_id = volumes.give_image(
-            context, bdms, ty.cast(str, image.id))
+            compute_api.volume_api, context, buried.instance, bdms,
+            ty.cast(str, image.id))
     images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
     create_checks.check_vtpm(context, instance, image)

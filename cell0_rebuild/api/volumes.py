@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as ty
 
 from nova import exception
+from nova import utils
 from nova.volume import cinder
 import webob.exc
 
@@ -20,6 +21,9 @@ if ty.TYPE_CHECKING:
 
 # From it on Cinder writes an image to a volume that is reserved.
 REIMAGE_MICROVERSION = '3.68'
+
+# The property of an image that says of which type Cinder makes a volume.
+_TYPE_OF_IMAGE = f'{utils.SM_IMAGE_PROP_PREFIX}cinder_img_volume_type'
 
 # Of a volume that waits for its server; many servers may have one in use.
 _ATTACHED = ('reserved', 'attaching', 'in-use', 'detaching')
@@ -84,23 +88,30 @@ def _attached(
             f'Volume {bdm.volume_id} of server {instance.uuid} is in status '
             f'{volume["status"]}. Try again when it is reserved; operators: '
             f'"openstack volume set --state reserved" when it is put right.')
+    _check_alone(volume, instance.uuid)
     return volume
 
 
 def give_image(
-    context: nova_context.RequestContext, bdms: objects.BlockDeviceMappingList,
+    volume_api: cinder.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     image_id: str,
 ) -> str | None:
     """Give the root volume of a server that is rebuilt a new image.
 
+    :param instance: with the properties of its former image.
     :param bdms: those to build with; a root volume that is still to be made
-        will be made from the image.
+        will be made from the image, and is of the type that it would have
+        been of without it.
     :returns: the ID of a root volume that is there, which Cinder has to write
         the image to; None if there is none.
     :raises HTTPConflict: if this Cinder cannot do that.
+    :raises NovaException: if a snapshot or its volume is gone.
     """
     root = bdms.root_bdm()
     if not root.volume_id:
+        root.volume_type = root.volume_type or _implied_type(
+            volume_api, context, instance, root)
         root.source_type = 'image'
         root.image_id = image_id
         root.snapshot_id = None
@@ -115,6 +126,25 @@ def give_image(
     return str(root.volume_id)
 
 
+def _implied_type(
+    volume_api: cinder.API, context: nova_context.RequestContext,
+    instance: objects.Instance, bdm: objects.BlockDeviceMapping,
+) -> str | None:
+    """Return the type of a volume for which none was asked for.
+
+    It may say that the volume is encrypted. The sources are
+    ``nova.virt.block_device.DriverVolSnapshotBlockDevice.attach`` and, for an
+    image, what Cinder does when it creates a volume.
+    """
+    if bdm.snapshot_id is None:
+        found: str | None = instance.system_metadata.get(_TYPE_OF_IMAGE)
+        return found
+    snapshot = volume_api.get_snapshot(context, bdm.snapshot_id)
+    volume = volume_api.get(context, snapshot['volume_id'])
+    found = volume.get('volume_type_id')
+    return found
+
+
 def _check_owner(
     attachment: dict[str, ty.Any], instance_uuid: str
 ) -> None:
@@ -124,6 +154,20 @@ def _check_owner(
         raise webob.exc.HTTPBadRequest(
             explanation=f'Volume attachment {attachment["id"]} is not one of '
                         f'server {instance_uuid} any more.')
+
+
+def _check_alone(volume: dict[str, ty.Any], instance_uuid: str) -> None:
+    """Check that no other server has a volume that only one may have.
+
+    Cinder refuses the attachment of the second when a compute connects it.
+    """
+    others = set(volume.get('attachments') or ()) - {instance_uuid}
+    if others and not volume['multiattach']:
+        raise webob.exc.HTTPBadRequest(
+            explanation=f'Volume {volume["id"]} of server {instance_uuid} is '
+                        f'attached to another server. Detach it there and '
+                        f'try again, or delete this server and create it '
+                        f'again.')
 
 
 def _check_source(

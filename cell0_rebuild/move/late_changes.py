@@ -308,6 +308,7 @@ def _keep_root(
             bdm.source_type = asked.source_type
             bdm.image_id = asked.image_id
             bdm.snapshot_id = asked.snapshot_id
+            bdm.volume_type = asked.volume_type
             bdm.save()
 
 

@@ -117,8 +117,10 @@ class Cinder(CinderFixture):
         super().fake_attachment_delete(context, attachment_id)
 
     def fake_vol_create(self, *args, **kwargs):
-        """Extend Nova's to remember it."""
+        """Extend Nova's to remember it, and the type that was asked for."""
         volume = super().fake_vol_create(*args, **kwargs)
+        self.volumes[volume['id']]['volume_type_id'] = kwargs.get(
+            'volume_type')
         self.calls.append(('create', volume['id']))
         return volume
 

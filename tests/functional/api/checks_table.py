@@ -129,7 +129,8 @@ ASKED = (
          'test_requests_libvirt.NumaTest' + _OLD
          + 'mixed_are_409_as_for_a_create')),
     Row('Volumes', (400,), (400, 409), 'That they are there and still '
-        'reserved for the server. 409 if one is in a status in which it '
+        'reserved for the server, and attached to no other unless many may '
+        'have them. 409 if one is in a status in which it '
         'cannot be attached.',
         ('self.volume_api.get', 'self.volume_api.attachment_create',
          'compute_utils.check_attach_and_reserve_volume',
@@ -137,6 +138,7 @@ ASKED = (
          'API._validate_bdm: InvalidVolume'),
         (_VOLUMES + 'a_volume_that_is_gone_is_400',
          _VOLUMES + 'a_volume_that_another_server_has_by_now_is_400',
+         _VOLUMES + 'a_volume_that_another_server_holds_as_well_is_400',
          _VOLUMES + 'a_volume_in_error_is_409')),
     Row('Volumes in the zone of the server', (400,), (400,), 'With '
         '``[cinder] cross_az_attach = False``. A server of any zone gets that '

@@ -54,6 +54,18 @@ class VanishedTest(volumes_base.VolumesTestCase):
             self.cinder.connected = is_connected
             self.assert_refused_without_trace(400, server, attachment)
 
+    def test_a_volume_that_another_server_holds_as_well_is_400(self):
+        for device in (ROOT, volumes_base.DATA):
+            server = self.bury_with(device)
+            reserved = dict(self.cinder.volume_to_attachment[cinder.ROOT])
+            self.cinder.create_vol_attachment(
+                cinder.ROOT, uuidsentinel.another_server)
+            self.assert_refused_without_trace(400, server, 'Detach it there')
+            self.cinder.volume_to_attachment[cinder.ROOT] = reserved
+            self.rebuild(server)
+            self.buried_again(server)
+            self.cinder.volume_to_attachment[cinder.ROOT].clear()
+
     def test_a_volume_in_error_is_409(self):
         server = self.bury_with(volumes_base.DATA)
         self.cinder.fixed[cinder.ROOT] = {'status': 'error'}
