@@ -76,11 +76,10 @@ def of_launched(
     if before.is_volume_backed and not named_image.is_same(
             image_id, before.on_volume):
         errors.conflict(
-            f'Server {instance.uuid} has image {image_id}, and its root '
-            f'volume has {before.on_volume or "none"}. Nova can rebuild it '
-            f'with the image of the volume only: name that, with a '
-            f'microversion below 2.93. From 2.93 on, an image that is named '
-            f'overwrites the volume.')
+            f'Server {instance.uuid} has image {image_id}, its root volume '
+            f'{before.on_volume or "none"}. To keep the volume, name its '
+            f'image with a microversion below 2.93: from 2.93 on, Nova '
+            f'writes it.')
     return image_id
 
 
