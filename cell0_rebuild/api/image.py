@@ -44,15 +44,16 @@ class Image:
 def current(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    is_known: bool = True,
+    written: str | None = None,
 ) -> str:
     """Return the ID of the image that a buried server has.
 
-    :param is_known: whether it is known what is on its root volume.
+    :param written: the image that a former rebuild had written to its root
+        volume.
     :raises HTTPBadRequest: if it has none.
     :raises HTTPConflict: if it is not known what is on the root volume.
     """
-    before = _before(compute_api, context, instance, bdms, is_known)
+    before = _before(compute_api, context, instance, bdms, written)
     if not before.is_known:
         _refuse_unknown(bdms)
     return _any(before, instance)
@@ -70,36 +71,38 @@ def of_launched(
     :raises HTTPBadRequest: if the server has none.
     :raises HTTPConflict: if it has another one.
     """
-    before = _before(compute_api, context, instance, bdms)
+    before = _before(compute_api, context, instance, bdms, None)
     image_id = _any(before, instance)
-    if before.is_volume_backed and not named_image.is_same(
-            image_id, before.on_volume):
+    if not before.is_volume_backed:
+        return image_id
+    if not named_image.is_same(image_id, before.on_volume):
         errors.conflict(
             f'Server {instance.uuid} has image {image_id}, its root volume '
             f'{before.on_volume or "none"}. To keep the volume, name its '
             f'image with a microversion below 2.93: from 2.93 on, Nova '
             f'writes it.')
-    return image_id
+    # Nova compares the texts.
+    return str(before.on_volume)
 
 
 def for_build(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    image_href: str | None, reimages: bool, is_known: bool,
+    image_href: str | None, reimages: bool, written: str | None,
 ) -> Image:
     """Return the image that a buried server is built from.
 
     :param image_href: the image that the request names; None keeps the
         server's.
     :param reimages: the request may write a new image to a root volume.
-    :param is_known: whether it is known what is on it.
+    :param written: the image that a former rebuild had written to it.
     :raises HTTPConflict: if it is not known what is on the root volume, and
         the request names no image.
     :raises ImageNotFound: if there is none such.
     :raises ImageUnacceptable: if the root disk would get another image and
         may or can not.
     """
-    before = _before(compute_api, context, instance, bdms, is_known)
+    before = _before(compute_api, context, instance, bdms, written)
     meaning = named_image.meaning(before, image_href, reimages)
     if meaning is named_image.Meaning.UNKNOWN:
         _refuse_unknown(bdms)
@@ -134,7 +137,7 @@ def _kept(
             meta = block_device.get_bdm_image_metadata(
                 context, compute_api.image_api, compute_api.volume_api, bdms,
                 legacy_bdm=False)
-    except exception.ImageNotFound:
+    except (exception.ImageNotFound, exception.ImageNotAuthorized):
         # The volume needs no image.
         if not volumes.is_volume_backed(bdms):
             raise
@@ -154,14 +157,15 @@ def _stored(instance: objects.Instance) -> dict[str, ty.Any]:
 def _before(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    is_known: bool = True,
+    written: str | None,
 ) -> named_image.Before:
     own = instance.image_ref or ''
     if not volumes.is_volume_backed(bdms):
         return named_image.Before(own, is_volume_backed=False)
+    there = _of_root_volume(compute_api, context, bdms)
     return named_image.Before(
-        own, is_volume_backed=True, is_known=is_known,
-        on_volume=_of_root_volume(compute_api, context, bdms))
+        own, is_volume_backed=True, on_volume=there,
+        is_known=_is_known(there, written))
 
 
 def _any(before: named_image.Before, instance: objects.Instance) -> str:
@@ -180,8 +184,13 @@ def _refuse_unknown(bdms: objects.BlockDeviceMappingList) -> ty.NoReturn:
     """
     errors.conflict(
         f'An image was to be written to volume {bdms.root_bdm().volume_id}, '
-        f'and nobody saw that done: what is on it is not known. Name the '
-        f'image that the server is to be rebuilt with; it is written anew.')
+        f'and that failed: what is on it is not known. Name the image that '
+        f'the server is to be rebuilt with.')
+
+
+def _is_known(there: str | None, written: str | None) -> bool:
+    # Cinder says what was on the volume before, if it fails to write.
+    return written in (None, there)
 
 
 def encrypt_disks(

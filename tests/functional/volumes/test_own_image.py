@@ -3,6 +3,7 @@
 """A volume-backed server that has an image keeps it, and its volume."""
 
 from tests.functional import cinder
+from tests.functional import databases
 from tests.functional.volumes import own_image_base
 
 
@@ -140,13 +141,39 @@ class LaunchedTest(own_image_base.OwnImageTestCase):
             self):
         server = self.launch(**self.on_volume())
         error = self.assert_refused_without_trace(409, server)
-        self.assertIn(f'volume has {self.cinder.image}.', error)
+        self.assertIn(f'root volume {self.cinder.image}.', error)
 
     def test_with_the_image_of_its_volume_it_keeps_the_data(self):
-        self.own = self.cinder.image
+        self.own = self.cinder.image.upper()
+        self.glance.images[self.own] = self.glance.images[self.cinder.image]
         server = self.launch(**self.on_volume())
         self.rebuild(server)
         self._wait_for_server_parameter(
             server, {'status': 'ACTIVE', 'OS-EXT-STS:task_state': None})
         self.assertEqual([], self.cinder.written)
         self.assertEqual('rebuild', self.actions(server)[-1][0])
+
+
+class ImageOfAServerTest(own_image_base.OwnImageTestCase):
+
+    def test_a_server_from_it_is_built_from_the_snapshot(self):
+        self._start_compute('host1')
+        source = self.launch(**{**self.beside(
+            source_type='image', uuid=self.other, volume_size=1),
+            'imageRef': ''})
+        answer = self.api.post_server_action(
+            source['id'], {'createImage': {'name': 'of-a-server'}})
+        image = self.glance.images[answer['image_id']]
+        [mapping] = image['properties']['block_device_mapping']
+        self.assertEqual(0, image['size'])
+        self.cinder.status = 'reserved'
+        self.reserve_vcpus('host1', 10)
+        server = self.bury(imageRef=image['id'])
+        self.reserve_vcpus('host1', 0)
+        self.rebuild(server, imageRef=server['image']['id'])
+        self.active(server)
+        [root] = [row for row in databases.dump()['cell1'][
+            'block_device_mapping'] if row['instance_uuid'] == server['id']]
+        self.assertEqual(('snapshot', mapping['snapshot_id'], None), (
+            root['source_type'], root['snapshot_id'], root['image_id']))
+        self.assertEqual([], self.cinder.written)

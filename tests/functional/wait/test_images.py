@@ -68,3 +68,19 @@ class ImagesTestCase(sweeping.SweepMixin, volumes_base.VolumesTestCase):
         self.assertTrue(told.startswith('blocked: An image was to be written'))
         self.assertIn('Name the image that the server', told)
         self.active(self.other)
+
+
+class OwnImageTest(sweeping.SweepMixin, volumes_base.VolumesTestCase):
+
+    options = {'api_microversion': base.STOCK}
+
+    def test_a_server_is_asked_for_with_the_image_that_it_shows(self):
+        shown = self.glance.image2['id']
+        self.fill()
+        server = self.wait_for_room(
+            **{**self.body([ROOT]), 'imageRef': shown})
+        self.make_room(5)
+        self.sweeper.sweep()
+        self.assertEqual([server['id']], self.asked())
+        self.assertEqual(shown, self.active(server)['image']['id'])
+        self.assertNotIn('reimage', str(self.cinder.calls))
