@@ -76,6 +76,7 @@ LONG = {
         'functional.requests.test_requests_libvirt',
         'functional.requests.test_requests_pci',
         'functional.requests.test_requests_qos',
+        'functional.volumes.test_images_table_long',
         'functional.volumes.test_volumes_kinds'),
     'unit tests have each form that is stored': (
         'functional.moves.test_unreadable',),
