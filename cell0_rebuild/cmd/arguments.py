@@ -11,9 +11,14 @@ import uuid
 def server(text: str) -> str:
     """Return the UUID of a server, as Nova writes it.
 
-    :raises ValueError: if it is none.
+    :raises ArgumentTypeError: if it is none.
     """
-    return str(uuid.UUID(text))
+    try:
+        return str(uuid.UUID(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not the UUID of a server. "openstack server show '
+            f'NAME -f value -c id" prints it.') from error
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:

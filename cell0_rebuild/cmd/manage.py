@@ -44,10 +44,10 @@ _EXIT_CODES = (
 
 
 def _seconds(text: str) -> int:
-    seconds = int(text)
-    if seconds < 0:
-        raise ValueError
-    return seconds
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number of seconds.')
+    return int(text)
 
 
 def add_parsers(subparsers: ty.Any) -> None:

@@ -59,12 +59,18 @@ class ArgumentsTest(testtools.TestCase):
         self.assertEqual(60, parse('--older-than', '60').older_than)
 
     @ddt.data(
-        ('--server', 'name'), ('--older-than', '-1'), ('--older-than', 'x'),
-        ('--format', 'xml'))
-    def test_invalid_arguments_exit_with_2(self, arguments):
-        with contextlib.redirect_stderr(io.StringIO()):
+        ('--server', 'web', "'web' is not the UUID of a server."),
+        ('--older-than=-1', "'-1' is not a number of seconds."),
+        ('--older-than', 'x', "'x' is not a number of seconds."),
+        ('--format', 'xml', 'invalid choice'))
+    def test_invalid_arguments_exit_with_2_and_tell_what_is_wanted(
+            self, arguments):
+        *arguments, wanted = arguments
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
             error = self.assertRaises(SystemExit, parse, *arguments)
         self.assertEqual(2, error.code)
+        self.assertIn(wanted, errors.getvalue())
 
 
 class OutputTest(testtools.TestCase):
