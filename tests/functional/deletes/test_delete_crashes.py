@@ -2,7 +2,11 @@
 
 """A server is deleted around the death of a process."""
 
+import contextlib
+import io
+
 import fixtures
+from nova.cmd import manage
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
 
@@ -102,3 +106,29 @@ class RecoveredTest(recover_base.RecoverTestCase):
         self.assert_buried()
         self.api.delete_server(self.server['id'])
         self.assert_gone()
+
+
+class LateClaimTest(recover_base.RecoverTestCase):
+    """The call of a conductor that died is left for a nova-scheduler."""
+
+    def test_a_claim_for_a_deleted_server_is_found_by_the_audit_of_nova(self):
+        calls = []
+
+        def lose(client, *args, **kwargs):
+            calls.append(lambda: client.select_destinations(*args, **kwargs))
+            recovering.crash()
+        self.rebuild_until(recovering.SCHEDULER, before=lose)
+        self.api.delete_server(self.server['id'])
+        self.assertEqual(0, recovering.recover()[0])
+        [answer] = calls
+        answer()
+        self.assertNotEqual({}, self._claimed())
+        self.assertEqual((0, {}), recovering.recover())
+        self.assertNotEqual({}, self._claimed())
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(3, manage.PlacementCommands().audit())
+            self.assertEqual(4, manage.PlacementCommands().audit(delete=True))
+        self.assertEqual({}, self._claimed())
+
+    def _claimed(self):
+        return self._get_allocations_by_server_uuid(self.server['id'])
