@@ -16,6 +16,7 @@ from nova.compute import api as nova_api
 from nova.conductor import rpcapi as rpcapi_of_nova
 from nova import context as nova_context
 from nova.tests import fixtures as nova_fixtures
+import oslo_messaging as messaging
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
@@ -51,9 +52,12 @@ class Messages(fixtures.Fixture):
 
     def _setUp(self):
         self.held = None
+        self.lost = threading.local()
         send = rpcapi.RebuildAPI.rebuild_instance_in_cell0
 
         def sent(api, context, *args):
+            if hasattr(self.lost, 'here'):
+                raise messaging.MessagingTimeout
             if self.held is not None:
                 self.held.append((context, args))
             elif crossings._process.get() is not None:
@@ -151,6 +155,16 @@ class Operations:
     def _rebuild(self, server):
         return self._ask(server, 'POST', '/action', {'rebuild': {}},
                          microversion=base.ADDED)
+
+    def _unanswered(self, server):
+        """Ask for a rebuild that no conductor gets: it is taken back."""
+        ask = self._rebuild(server)
+
+        def unanswered():
+            # The actor has a thread of its own.
+            self._messages.lost.here = True
+            return ask()
+        return unanswered
 
     def _rebuild_image(self, server):
         image = self._test.glance.auto_disk_config_enabled_image['id']

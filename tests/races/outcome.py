@@ -2,6 +2,9 @@
 
 """How two operations have ended, in a form that can be compared."""
 
+import json
+import re
+
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -12,8 +15,8 @@ from tests.functional import updating
 _SHOWN = ('status', 'locked', 'tags', 'image')
 # An action that is recorded in cell0 after the hand-over is not carried over.
 _HISTORY = {'create', 'rebuild', 'delete'}
-# Nova itself leaves them until a deleted server is archived.
-_STAY = {'request_specs', 'instance_mappings'}
+# Each server has IDs of its own: its ports, the cells of its attempts.
+_ID = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 # A server is given an EC2 ID in the cell where somebody asks for it.
 _ASKED_FOR = {'instance_id_mappings'}
 
@@ -44,44 +47,64 @@ def of(test, server_id):
         found['actions'] = sorted({
             action['action'] for action in
             test.api.get_instance_actions(server_id)} & _HISTORY)
-        found['kept'] = _is_kept(server_id)
     return found
 
 
 def rows_of(server_id):
     """Return where the server has rows, and of which kind."""
-    found = set()
-    for database, tables in databases.dump(server_id).items():
-        names = set(databases.rows_with(server_id, tables))
-        if database == 'api':
-            found |= {f'api.{name}' for name in names - _STAY}
-            # That of a deleted one may stay or, of one on its way, go.
-            found |= {'mapping' for row in tables['instance_mappings']
-                      if row['instance_uuid'] == server_id
-                      and not row['queued_for_delete']}
-            continue
-        instances = [row for row in tables['instances']
-                     if row['uuid'] == server_id]
-        orphans = sorted(names - _ASKED_FOR)
-        if not instances and orphans:
-            found.add(f'orphans in {database}: {orphans}')
-        found |= {_instance(database, row) for row in instances}
-    # Nova archives a deleted one; where it was is no matter.
+    dump = databases.dump(server_id)
+    of_api = dump.pop('api')
+    instances = [(database, row) for database, tables in dump.items()
+                 for row in tables['instances']]
+    found = {_orphans(database, databases.rows_with(server_id, tables))
+             for database, tables in dump.items() if not tables['instances']}
+    is_live = of_api['build_requests'] or any(
+        not row['deleted'] for _, row in instances)
+    if is_live or not instances:
+        # Of a deleted one without a row, Nova never archives them.
+        found |= {_of_api(name, row) for name, rows in of_api.items()
+                  for row in rows}
+        found |= {_instance(*where) for where in instances}
+    else:
+        found |= {'mapping' for row in of_api['instance_mappings']
+                  if not row['queued_for_delete']}
     return sorted(found - {None})
 
 
+def _orphans(database, names):
+    orphans = sorted(set(names) - _ASKED_FOR)
+    return f'orphans in {database}: {orphans}' if orphans else None
+
+
 def _instance(database, row):
-    if row['deleted']:
-        return None
+    # With a deleted row, Nova archives the mapping of a server that lives.
+    deleted = ', deleted' if row['deleted'] else ''
     hidden = ', hidden' if row['hidden'] else ''
-    return (f'{database}: {row["vm_state"]}/{row["task_state"]}{hidden}')
+    state = f'{row["vm_state"]}/{row["task_state"]}'
+    return f'{database}: {state}{hidden}{deleted}'
 
 
-def _is_kept(server_id):
-    try:
-        return databases.spec_of(server_id).retained is not None
-    except exception.RequestSpecNotFound:
-        return None
+def _of_api(name, row):
+    if name == 'instance_mappings':
+        return (f'mapped to {_cell(row["cell_id"])}, '
+                f'deleted: {bool(row["queued_for_delete"])}')
+    if name == 'request_specs':
+        return f'retained: {_retained(json.loads(row["spec"]))}'
+    return f'api.{name}'
+
+
+def _cell(cell_id):
+    context = nova_context.get_admin_context()
+    return next((cell.name for cell in objects.CellMappingList.get_all(
+        context) if cell.id == cell_id), None)
+
+
+def _retained(spec):
+    section = spec.get('cell0_rebuild')
+    # What is noted of an attempt has its time.
+    return section and _ID.sub('ID', json.dumps({
+        name: value if name != 'mark' else 'of an attempt'
+        for name, value in section.items() if value}, sort_keys=True))
 
 
 def is_busy(server_id):

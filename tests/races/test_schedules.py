@@ -59,7 +59,7 @@ class NoCapacityTest(CapacityTest):
 
 
 class WithoutRebuildTest(racing_base.RaceTestCase):
-    """No rebuild is asked for meanwhile, so that capacity is no matter."""
+    """No rebuild reaches a conductor, so that capacity is no matter."""
 
     capacity = False
     deletes = [*_with('update', 'delete', 'force_delete'),
@@ -68,12 +68,14 @@ class WithoutRebuildTest(racing_base.RaceTestCase):
                     'reset')
     recoveries = _with('take_back', 'delete', 'force_delete', 'stock_delete',
                        'update', 'lock')
+    unanswered = _with('unanswered', 'delete', 'force_delete', 'stock_delete',
+                       'update', 'lock', 'flag', 'rebuild')
 
     @classmethod
     def pairs(cls):
         """Return the names of all pairs."""
         return [f'{a} | {b}' for a, b in (
-            cls.deletes + cls.burials + cls.recoveries)]
+            cls.deletes + cls.burials + cls.recoveries + cls.unanswered)]
 
     def test_who_meets_a_delete_does_what_was_asked_for(self):
         self.race_all(*self.deletes)
@@ -83,3 +85,6 @@ class WithoutRebuildTest(racing_base.RaceTestCase):
 
     def test_who_meets_a_recovery_does_what_was_asked_for(self):
         self.race_all(*self.recoveries)
+
+    def test_who_meets_one_that_is_taken_back_does_what_was_asked_for(self):
+        self.race_all(*self.unanswered)
