@@ -40,8 +40,11 @@ PARAMETERS = (
         (_GIVEN + 'what_describes_it', _GIVEN + 'nothing_in_particular',
          _CHANGED + 'changed_name_description_and_hostname',
          _CHANGED + 'changed_name_alone')),
-    Row(('imageRef',), 'Yes', 'The image must still exist. The rebuild may '
-        'name another one.', (_GIVEN + 'nothing_in_particular',)),
+    Row(('imageRef',), 'Yes', 'The image must still exist if the root disk is '
+        'made from it. The rebuild may name another one.',
+        (_GIVEN + 'nothing_in_particular',
+         _VOLUME + 'root_volume_beside_an_image',
+         _VOLUME + 'image_that_brings_its_root_volume')),
     Row(('flavorRef',), 'Yes', 'Also if the flavor was deleted later.',
         (_GIVEN + 'flavor_deleted_since',)),
     Row(('key_name',), 'Yes', 'Also if the key pair was deleted later.',

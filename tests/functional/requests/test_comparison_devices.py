@@ -2,6 +2,8 @@
 
 """A rebuilt server has the networks and volumes that it would have had."""
 
+import copy
+
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
@@ -104,6 +106,29 @@ class VolumeTest(comparison_base.ComparisonTestCase):
         self.compare(self.root(
             uuid=self.glance.image1['id'], source_type='image',
             volume_size=2, volume_type='lvm-1', delete_on_termination=True))
+
+    def image(self, **properties):
+        """Return the ID of an image that can be told by its properties."""
+        image = copy.deepcopy(self.glance.image1)
+        image.update(id=uuidsentinel.image, properties={
+            'hw_disk_bus': 'ide', 'kernel_id': self.glance.image2['id'],
+            **properties})
+        self.glance.create(None, image)
+        return image['id']
+
+    def test_root_volume_beside_an_image(self):
+        self.compare({**self.root(uuid=VOLUME, source_type='volume'),
+                      'imageRef': self.image()})
+
+    def test_image_that_brings_its_root_volume(self):
+        snapshot = self.cinder.fake_create_snapshot_force(
+            None, VOLUME, 'name', 'description')
+        self.compare({'imageRef': self.image(
+            bdm_v2=True, block_device_mapping=[{
+                'boot_index': 0, 'source_type': 'snapshot',
+                'destination_type': 'volume', 'volume_size': 1,
+                'snapshot_id': snapshot['id'], 'device_name': '/dev/vda',
+                'delete_on_termination': False}])})
 
     def test_data_volume(self):
         self.compare(self.data(
