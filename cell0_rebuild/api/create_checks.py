@@ -191,6 +191,42 @@ def files_to_inject(
         f'[cell0_rebuild] personality_files = drop rebuilds it without them.')
 
 
+def check_disk_key(
+    instance: objects.Instance, bdms: objects.BlockDeviceMappingList
+) -> None:
+    """Check that its local disks are encrypted if those of all servers are.
+
+    ``nova.compute.api.API._populate_instance_for_create`` makes the key.
+
+    :raises HTTPConflict: if the server has none.
+    """
+    if (cfg.CONF.ephemeral_storage_encryption.enabled
+            and instance.ephemeral_key_uuid is None
+            and any(bdm.is_local for bdm in bdms)):
+        errors.conflict(
+            f'This cloud encrypts local disks, and server {instance.uuid} has '
+            f'no key for its own: it was created before that. Delete it and '
+            f'create it again.')
+
+
+def check_certificates(
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance,
+) -> None:
+    """Check that a server without an image needs no trusted certificates.
+
+    The source is ``nova.compute.api.API._create_instance``.
+
+    :raises CertificateValidationFailed: if each image has to be validated.
+    """
+    certs = instance.trusted_certs
+    if not instance.image_ref and compute_api._retrieve_trusted_certs_object(
+            context, certs.ids if certs else None) is not None:
+        raise exception.CertificateValidationFailed(
+            message='Image certificate validation is not supported when '
+                    'booting from volume.')
+
+
 def check_vtpm(
     context: nova_context.RequestContext, instance: objects.Instance,
     image: images.Image,

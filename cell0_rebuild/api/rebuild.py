@@ -166,12 +166,8 @@ def _validate(
     request_changes.apply(
         compute_api, create_checks.keys_context(context, buried.instance),
         instance, buried.bdms, image, changes)
-    oldest_compute = objects.service.get_minimum_version_all_cells(
-        context, ['nova-compute'])
-    nova_compat.with_oldest_compute(
-        compute_api._checks_for_create_and_rebuild, oldest_compute,
-        owners, image.id, image.meta, instance.flavor,
-        changes.get('metadata', {}), [], buried.bdms.root_bdm())
+    create_checks.check_certificates(compute_api, context, instance)
+    create_checks.check_disk_key(instance, buried.bdms)
     bdms = cell0_copy.new_bdms(context, buried.bdms)
     reimage_volume_id = None
     if image.overwrites:
@@ -180,6 +176,12 @@ def _validate(
             ty.cast(str, image.id))
     images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
+    oldest_compute = objects.service.get_minimum_version_all_cells(
+        context, ['nova-compute'])
+    nova_compat.with_oldest_compute(
+        compute_api._checks_for_create_and_rebuild, oldest_compute,
+        owners, image.id, image.meta, instance.flavor,
+        changes.get('metadata', {}), [], bdms.root_bdm())
     create_checks.check_vtpm(context, instance, image)
     scheduling.renew(
         compute_api, owners, instance, spec, image, oldest_compute)

@@ -32,6 +32,9 @@ _NOT_STORED = ('requested_resources', 'request_level_params',
                'network_metadata', 'requested_networks',
                'requested_destination')
 
+# How the hints begin that Nova gives itself.
+_OWN_HINTS = '_nova'
+
 
 def renew(
     compute_api: compute.API, context: nova_context.RequestContext,
@@ -52,6 +55,7 @@ def renew(
     networks = spec.retained.requested_networks
     if compute_api._check_requested_networks(context, networks, 1) < 1:
         raise exception.PortLimitExceeded()
+    _drop_own_hints(spec)
     image_meta = objects.ImageMeta.from_dict(image.meta)
     if image.is_new:
         spec.image = image_meta
@@ -64,6 +68,19 @@ def renew(
     spec.obj_reset_changes(
         [field for field in _NOT_STORED if spec.obj_attr_is_set(field)],
         recursive=True)
+
+
+def _drop_own_hints(spec: objects.RequestSpec) -> None:
+    """Drop the hints that mean something to Nova alone.
+
+    ``nova.compute.api.API.create`` takes none from users; that of older
+    releases, such as 26, does. With one of them, filters are skipped.
+    """
+    hints = spec.scheduler_hints if 'scheduler_hints' in spec else {}
+    kept = {name: value for name, value in (hints or {}).items()
+            if not name.startswith(_OWN_HINTS)}
+    if kept != (hints or {}):
+        spec.scheduler_hints = kept
 
 
 def renew_demands(

@@ -36,6 +36,8 @@ def check(
 ) -> None:
     """Check that the volumes are still there and reserved for the server.
 
+    The block device mappings get the size that each has now.
+
     If servers must be in the zone of their volumes, a server without a zone
     gets this zone, as at create.
 
@@ -53,8 +55,9 @@ def check(
         if not bdm.is_volume:
             continue
         if bdm.volume_id:
-            there.append(_attached(
-                compute_api.volume_api, context, instance, bdm))
+            volume = _attached(compute_api.volume_api, context, instance, bdm)
+            bdm.volume_size = volume['size']
+            there.append(volume)
         elif context.project_id != instance.project_id:
             errors.conflict(
                 f'Server {instance.uuid} gets a new volume when it is built, '
@@ -87,7 +90,7 @@ def _attached(
         errors.conflict(
             f'Volume {bdm.volume_id} of server {instance.uuid} is in status '
             f'{volume["status"]}. Try again when it is reserved; operators: '
-            f'"openstack volume set --state reserved" when it is put right.')
+            f'"cinder reset-state --state reserved" when it is put right.')
     _check_alone(volume, instance.uuid)
     return volume
 

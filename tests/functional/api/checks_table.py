@@ -147,6 +147,13 @@ ASKED = (
          'self.volume_api.check_availability_zone'),
         (_AROUND + 'VolumeZoneTest.'
          'test_a_volume_in_another_zone_is_400_as_for_a_create',)),
+    Row('Trusted certificates', (400,), (400,), 'That a server without an '
+        'image needs none. The server keeps its own; those that the rebuild '
+        'names are checked.',
+        ('API._create_instance: CertificateValidationFailed',
+         'API._retrieve_trusted_certs_object'),
+        ('test_then_and_now.VolumesOnlyTest.'
+         'test_certificates_that_every_image_needs_by_now_are_400',)),
     Row('Images, snapshots and types of volumes that are still to be made',
         (400,), (400,), '',
         ('API._validate_bdm: InvalidBDMImage',
@@ -208,13 +215,6 @@ NOT_ASKED = (
          'objects.Quotas.check_deltas', 'local_limit.enforce_db_limit'),
         (_AROUND + 'GroupTest.'
          'test_a_server_group_that_is_gone_is_no_more_asked_for',)),
-    Row('Trusted certificates', (400,), (), 'The server keeps its own. Those '
-        'that the rebuild names are checked: 400.',
-        ('API._create_instance: CertificateValidationFailed',
-         'API._retrieve_trusted_certs_object'),
-        (_SAME + 'trusted_image_certificates',
-         'test_parameters.CertificateTest.'
-         'test_certificates_of_a_volume_backed_server_are_400')),
     Row('Zone of a forced host', (), (), 'A create adapts the zone, and '
         'refuses nothing. The server is buried again while its host is not '
         'there or in another zone.',

@@ -7,9 +7,7 @@ missing on the Nova that they run on.
 """
 
 import ast
-import importlib
 import inspect
-import pathlib
 import textwrap
 import unittest
 
@@ -20,13 +18,13 @@ from nova.tests.functional.api import client as api_client
 import webob.exc
 
 from cell0_rebuild import nova_internals
+from tests.functional.api import cases
 from tests.functional.api import checks_table
 from tests.functional.api import creating
 from tests.functional import base
 from tests.functional import databases
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGE = ROOT / 'doc/source/reference/checks.rst'
+PAGE = cases.ROOT / 'doc/source/reference/checks.rst'
 # What shows that a refusal changed nothing.
 SHOWS = 'assert_refused_without_trace'
 
@@ -64,22 +62,12 @@ class TableTest(unittest.TestCase):
         for row in checks_table.ASKED:
             for case in row.cases:
                 with self.subTest(case):
-                    self.assertIn(SHOWS, _called(*_find(case)))
+                    self.assertIn(SHOWS, _called(*cases.find(case)))
 
     def test_every_case_is_there(self):
         for row in checks_table.NOT_ASKED:
             for case in row.cases:
-                _find(case)
-
-
-def _find(case):
-    """Return the class and the name of a case."""
-    module, cls, name = case.split('.')
-    [path] = (ROOT / 'tests/functional').rglob(f'{module}.py')
-    found = getattr(importlib.import_module(
-        '.'.join(path.relative_to(ROOT).with_suffix('').parts)), cls)
-    getattr(found, name)
-    return found, name
+                cases.find(case)
 
 
 def _called(cls, name, seen=()):

@@ -70,7 +70,8 @@ PARAMETERS = (
         (_SCHEDULING + 'requested_host',
          _SCHEDULING + 'requested_hypervisor_hostname')),
     Row(('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'), 'Yes',
-        'Also hints that no filter of the cloud uses.',
+        'Also hints that no filter of the cloud uses. Those that begin with '
+        '``_nova`` are dropped, as a create of newer releases does.',
         (_SCHEDULING + 'hint_same_host', _SCHEDULING + 'hint_different_host',
          _SCHEDULING + 'hints_that_no_filter_knows',
          _SCHEDULING + 'left_to_itself_the_scheduler_takes_host2')),
