@@ -2,9 +2,11 @@
 
 """Volumes that vanished refuse a rebuild; what is deleted goes with it."""
 
+from nova import exception
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import cinder
+from tests.functional import databases
 from tests.functional import races_base
 from tests.functional.volumes import volumes_base
 
@@ -118,6 +120,47 @@ class DeletedMixin:
              ('delete', cinder.ROOT)],
             sorted(self.cinder.calls, key=lambda call: (
                 call[0], call[1] != root)))
+
+
+class AbortedMixin:
+    """What a compute does to volumes that aborts a build."""
+
+    def abort(self, *args, **kwargs):
+        raise exception.BuildAbortException(
+            instance_uuid=uuidsentinel.server, reason='made up')
+
+    def test_a_compute_that_aborts_the_build_deletes_what_goes_with_it(self):
+        self.stub_out('nova.virt.fake.FakeDriver.spawn', self.abort)
+        body = self.body([
+            {**ROOT, 'delete_on_termination': True},
+            {**volumes_base.VOLUME, 'uuid': uuidsentinel.data}])
+        server = self._wait_for_state_change(self.built(body), 'ERROR')
+        self._wait_for_assert(lambda: self.assertEqual(
+            [cinder.ROOT], [volume for method, volume in self.cinder.calls
+                            if method == 'delete']))
+        self.assertEqual('cell1', databases.cell_of(server['id']))
+        self.assertEqual(
+            [], self.cinder.attachment_ids_for_instance(server['id']))
+
+
+class StockAbortedTest(AbortedMixin, volumes_base.VolumesTestCase):
+
+    enabled = False
+
+    def built(self, body):
+        """Return a new server that comes to a host."""
+        self._start_compute('host1')
+        return self.api.post_server({
+            'server': {**self._build_server(networks='none'), **body}})
+
+
+class RebuiltAbortedTest(AbortedMixin, volumes_base.VolumesTestCase):
+
+    def built(self, body):
+        """Return a rebuilt server that comes to a host."""
+        server = self.bury(**body)
+        self._start_compute('host1')
+        return self.rebuild(server)
 
 
 class StockDeletedTest(DeletedMixin, volumes_base.VolumesTestCase):
