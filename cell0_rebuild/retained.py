@@ -17,9 +17,10 @@ from cell0_rebuild import stored
 VERSION = '1.0'
 
 # The entries that are stored later than the rest: the record of the attempt
-# that was handed over last (move/attempt_record.py), an image, and real cells.
+# that was handed over last (move/attempt_record.py), whether it is known what
+# is on the root volume, and real cells.
 RECORD = 'mark'
-WRITTEN = 'written'
+ROOT_KNOWN = 'root_known'
 LEFT = 'left'
 
 # The entries that a request to the scheduler is made of.
@@ -36,8 +37,9 @@ class Retained:
         that an administrator asked for.
     :param injected_files: ``[path, content]`` of each personality file; the
         content is None if it is not retained.
-    :param written: the image that Cinder was told to write to the root
-        volume; it may have failed.
+    :param root_known: it is known what is on the root volume. It is not from
+        before Cinder is asked to write an image to it until it was seen to
+        do so.
     :param left: the UUIDs of the real cells in which an attempt that failed
         may have left a row.
     """
@@ -46,7 +48,7 @@ class Retained:
     requested_destination: objects.Destination | None = None
     injected_files: list[list[str | None]] = dataclasses.field(
         default_factory=list)
-    written: str | None = None
+    root_known: bool = True
     left: list[str] = dataclasses.field(default_factory=list)
 
     def to_primitive(self) -> dict[str, ty.Any]:
@@ -56,7 +58,7 @@ class Retained:
             'requested_networks': _stored(self.requested_networks),
             'requested_destination': _stored(self.requested_destination),
             'injected_files': [list(file) for file in self.injected_files],
-            WRITTEN: self.written, LEFT: list(self.left)}
+            ROOT_KNOWN: self.root_known, LEFT: list(self.left)}
 
     @classmethod
     def from_primitive(cls, primitive: ty.Any) -> Retained:
@@ -72,7 +74,7 @@ class Retained:
             _loaded(values, 'requested_destination', objects.Destination,
                     None),
             _files(values),
-            stored.entry(values, WRITTEN, stored.TEXT_OR_NONE, None),
+            root_known_of(values),
             stored.texts(values, LEFT))
 
 
@@ -83,6 +85,15 @@ def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
     """
     values = stored.entries(primitive, VERSION)
     return dict(stored.entry(values, RECORD, (dict,), {}))
+
+
+def root_known_of(primitive: ty.Any) -> bool:
+    """Return whether it is known what is on the root volume.
+
+    :raises Unreadable: if this package cannot read it.
+    """
+    return bool(stored.entry(
+        stored.entries(primitive, VERSION), ROOT_KNOWN, (bool,), True))
 
 
 def left_of(primitive: ty.Any) -> list[str]:

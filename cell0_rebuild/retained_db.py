@@ -122,15 +122,28 @@ def keep_left(
         our_objects.change(context, instance_uuid, changed)
 
 
-def keep_written(
-    context: nova_context.RequestContext, instance_uuid: str, image_id: str
+def is_root_known(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
+    """Tell whether it is known what is on the root volume of a server.
+
+    :returns: True also if nothing is retained: then it cannot be rebuilt.
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    stored = section(context, instance_uuid)
+    return stored is None or retained.root_known_of(stored)
+
+
+def keep_root_known(
+    context: nova_context.RequestContext, instance_uuid: str, is_known: bool
 ) -> None:
-    """Store which image Cinder was told to write to the root volume.
+    """Store whether it is known what is on the root volume.
 
     :raises Unreadable: if what is retained cannot be read.
     """
     our_objects.keep_also(
-        context, instance_uuid, {retained.WRITTEN: image_id})
+        context, instance_uuid, {retained.ROOT_KNOWN: is_known},
+        or_alone=not is_known)
 
 
 @api_db_api.context_manager.reader

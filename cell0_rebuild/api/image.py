@@ -44,16 +44,15 @@ class Image:
 def current(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    written: str | None = None,
+    is_known: bool = True,
 ) -> str:
     """Return the ID of the image that a buried server has.
 
-    :param written: the image that a former rebuild had written to its root
-        volume.
+    :param is_known: whether it is known what is on its root volume.
     :raises HTTPBadRequest: if it has none.
     :raises HTTPConflict: if it is not known what is on the root volume.
     """
-    before = _before(compute_api, context, instance, bdms, written)
+    before = _before(compute_api, context, instance, bdms, is_known)
     if not before.is_known:
         _refuse_unknown(bdms)
     return _any(before, instance)
@@ -71,7 +70,7 @@ def of_launched(
     :raises HTTPBadRequest: if the server has none.
     :raises HTTPConflict: if it has another one.
     """
-    before = _before(compute_api, context, instance, bdms, None)
+    before = _before(compute_api, context, instance, bdms)
     image_id = _any(before, instance)
     if not before.is_volume_backed:
         return image_id
@@ -88,21 +87,21 @@ def of_launched(
 def for_build(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    image_href: str | None, reimages: bool, written: str | None,
+    image_href: str | None, reimages: bool, is_known: bool,
 ) -> Image:
     """Return the image that a buried server is built from.
 
     :param image_href: the image that the request names; None keeps the
         server's.
     :param reimages: the request may write a new image to a root volume.
-    :param written: the image that a former rebuild had written to it.
+    :param is_known: whether it is known what is on it.
     :raises HTTPConflict: if it is not known what is on the root volume, and
         the request names no image.
     :raises ImageNotFound: if there is none such.
     :raises ImageUnacceptable: if the root disk would get another image and
         may or can not.
     """
-    before = _before(compute_api, context, instance, bdms, written)
+    before = _before(compute_api, context, instance, bdms, is_known)
     meaning = named_image.meaning(before, image_href, reimages)
     if meaning is named_image.Meaning.UNKNOWN:
         _refuse_unknown(bdms)
@@ -157,15 +156,14 @@ def _stored(instance: objects.Instance) -> dict[str, ty.Any]:
 def _before(
     compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    written: str | None,
+    is_known: bool = True,
 ) -> named_image.Before:
     own = instance.image_ref or ''
     if not volumes.is_volume_backed(bdms):
         return named_image.Before(own, is_volume_backed=False)
-    there = _of_root_volume(compute_api, context, bdms)
     return named_image.Before(
-        own, is_volume_backed=True, on_volume=there,
-        is_known=_is_known(there, written))
+        own, is_volume_backed=True, is_known=is_known,
+        on_volume=_of_root_volume(compute_api, context, bdms))
 
 
 def _any(before: named_image.Before, instance: objects.Instance) -> str:
@@ -184,13 +182,8 @@ def _refuse_unknown(bdms: objects.BlockDeviceMappingList) -> ty.NoReturn:
     """
     errors.conflict(
         f'An image was to be written to volume {bdms.root_bdm().volume_id}, '
-        f'and that failed: what is on it is not known. Name the image that '
-        f'the server is to be rebuilt with.')
-
-
-def _is_known(there: str | None, written: str | None) -> bool:
-    # Cinder says what was on the volume before, if it fails to write.
-    return written in (None, there)
+        f'and nobody saw that done: what is on it is not known. Name the '
+        f'image that the server is to be rebuilt with; it is written anew.')
 
 
 def encrypt_disks(

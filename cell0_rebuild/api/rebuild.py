@@ -160,7 +160,7 @@ def _validate(
     create_checks.check(compute_api, owners, buried.instance, spec)
     image = images.for_build(
         compute_api, context, buried.instance, buried.bdms, image_href,
-        reimages, spec.retained.written)
+        reimages, spec.retained.root_known)
     compute_api._check_image_arch(image=image.meta)
     instance = cell0_copy.instance_to_build(buried.instance)
     request_changes.apply(
@@ -218,7 +218,7 @@ def _move(
     try:
         generation = out_of_cell0.ask(
             context, plan.buried, plan.instance, plan.bdms, plan.spec,
-            mapped_at, plan.image.id if plan.reimage_volume_id else None)
+            mapped_at)
     except exceptions.LostRace:
         errors.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '

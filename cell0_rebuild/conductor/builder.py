@@ -82,18 +82,18 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self, context: nova_context.RequestContext, attempt: attempts.Attempt,
         request_spec: objects.RequestSpec, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
-        volume: reimage.Volume | None = None,
+        write: reimage.Write | None = None,
     ) -> None:
         """Build the server, or bury it again if that fails.
 
-        :param volume: its root volume, if an image is being written to it.
+        :param write: the write of an image to its root volume.
         """
         builder = self._copy_for(attempt)
         with hooks.of_rebuild(
                 attempt.uuid, attempts.bring_history), builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
-                injected_files, volume)
+                injected_files, write)
         builder._phases.end('finish')
         LOG.debug('The rebuild has ended: %s', builder._phases,
                   instance_uuid=attempt.uuid)
@@ -130,18 +130,19 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self, context: nova_context.RequestContext, attempt: attempts.Attempt,
         request_spec: objects.RequestSpec, image: dict[str, ty.Any],
         admin_password: str | None, injected_files: list[list[str]],
-        volume: reimage.Volume | None,
+        write: reimage.Write | None,
     ) -> None:
         build_request = attempt.build_request
         try:
             # It may have waited for a thread or a slot.
             self._go_on(context)
             self._phases.end('queue')
-            if volume is not None:
+            if write is not None:
                 attempts.accept(context, attempt, request_spec)
                 with self._slot.given_back():
-                    volume.wait(
+                    write.wait(
                         context, functools.partial(self._go_on, context))
+                attempts.keep_root_known(context, attempt, True)
                 self._phases.end('image')
             attempts.remove_left(context, attempt)
             resource_claims.release_leftovers(context, attempt, request_spec)

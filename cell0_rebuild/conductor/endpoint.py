@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
 
 from nova import exception
@@ -18,6 +19,7 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import deletion
+from cell0_rebuild import retained_db
 from cell0_rebuild import rpcapi
 
 if ty.TYPE_CHECKING:
@@ -67,35 +69,46 @@ class RebuildEndpoint:
             LOG.info('Rebuild attempt %s has ended or was taken already.',
                      generation, instance_uuid=instance_uuid)
             return False
-        volume = None
+        write = None
         if reimage_volume_id:
             root = attempt.bdms.root_bdm()
             volume = reimage.Volume(
-                reimage_volume_id, root.attachment_id, image)
+                reimage_volume_id, root.attachment_id, image['id'])
             try:
-                self._reimage(context, attempt, request_spec, volume)
+                write = self._reimage(context, attempt, request_spec, volume)
             except exceptions.StaleAttempt as error:
                 LOG.warning('%s', error, instance_uuid=instance_uuid)
                 deletion.erase(context, instance_uuid)
                 return False
         self._executor.submit(
             self._build, context, attempt, request_spec, image,
-            admin_password, injected_files, volume)
+            admin_password, injected_files, write)
         return True
 
     def _reimage(
         self, context: nova_context.RequestContext, attempt: attempts.Attempt,
         request_spec: objects.RequestSpec, volume: reimage.Volume,
-    ) -> None:
+    ) -> reimage.Write:
+        is_known = False
+        write = None
         try:
+            is_known = retained_db.is_root_known(context, attempt.uuid)
+            attempts.keep_root_known(context, attempt, False)
             with attempts.held_current(context, attempt):
-                volume.write(context)
-        except (exception.InvalidVolume, db_exc.DBError) as error:
+                write = volume.write(context)
+        except (exception.InvalidVolume, exceptions.Unreadable,
+                db_exc.DBError) as error:
+            # Cinder may write: whoever waits for it will see.
+            if write is not None:
+                return write
             LOG.warning('The rebuild is taken back: %s', error,
                         instance_uuid=attempt.uuid)
-            attempt.record.writes = None
+            if is_known:
+                with contextlib.suppress(db_exc.DBError):
+                    attempts.keep_root_known(context, attempt, True)
             self._builder.refuse(context, attempt, request_spec, error)
             raise
+        return write
 
     def _build(
         self, context: nova_context.RequestContext, attempt: attempts.Attempt,

@@ -10,19 +10,18 @@ looks at the volume.
 from __future__ import annotations
 
 import dataclasses
-import math
+import time
 import typing as ty
 
-from cinderclient import exceptions as cinder_exc
 from keystoneauth1 import exceptions as ks_exc
 import nova.conf
 from nova import exception
 from nova.volume import cinder
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
-from oslo_utils import units
 import tenacity
 
+from cell0_rebuild.conductor import write_evidence
 from cell0_rebuild import exceptions
 
 if ty.TYPE_CHECKING:
@@ -34,7 +33,7 @@ _PAUSE = 2
 
 
 class ReimageFailed(exception.NovaException):  # type: ignore[misc]
-    """The image is not on the volume."""
+    """The image is not on the volume, or nobody knows if it is."""
 
     msg_fmt = ('Image %(image_id)s could not be written to volume '
                '%(volume_id)s: %(reason)s. When the volume is "reserved", '
@@ -48,38 +47,72 @@ class Volume:
     :param id: of the volume.
     :param attachment_id: of the attachment that reserves it for the server;
         None in the old form, without attachments.
-    :param image: as Nova's image API gives it.
+    :param image_id: of the image.
     """
 
     id: str
     attachment_id: str | None
-    image: dict[str, ty.Any]
+    image_id: str
 
-    def write(self, context: nova_context.RequestContext) -> None:
+    def write(self, context: nova_context.RequestContext) -> Write:
         """Ask Cinder to write the image.
 
-        :raises InvalidVolume: if it refuses.
+        :returns: what may have begun.
+        :raises InvalidVolume: if it has not, because Cinder refuses or was not
+            asked.
         """
         try:
-            cinder.API().reimage_volume(
-                context, self.id, self.image['id'], reimage_reserved=True)
+            before = self.look(context)
         except Exception as error:
-            # It may have begun without being heard.
-            if _may_pass(error) and self._has_begun(context):
-                return
-            raise exception.InvalidVolume(
-                reason=f'Cinder does not write image {self.image["id"]} to '
-                       f'volume {self.id}: {error}') from error
-
-    def _has_begun(self, context: nova_context.RequestContext) -> bool:
-        """Tell whether Cinder writes the image; True if nobody knows."""
+            raise self._refused(error) from error
+        asked_at = time.monotonic()
         try:
-            volume = cinder.API().get(context, self.id)
+            cinder.API().reimage_volume(
+                context, self.id, self.image_id, reimage_reserved=True)
         except Exception as error:
+            if self._is_refused(context, error, before):
+                raise self._refused(error) from error
+            LOG.warning('It is not known if Cinder writes image %s to volume '
+                        '%s: %s', self.image_id, self.id, error)
+            return Write(self, before)
+        return Write(self, before, asked_at)
+
+    def look(
+        self, context: nova_context.RequestContext
+    ) -> write_evidence.Seen:
+        """Return the volume as Cinder shows it now."""
+        return write_evidence.Seen.of(cinder.API().get(context, self.id))
+
+    def _is_refused(
+        self, context: nova_context.RequestContext, error: Exception,
+        before: write_evidence.Seen,
+    ) -> bool:
+        try:
+            return write_evidence.is_refused(
+                _code(error), before, self.look(context))
+        except Exception as unknown:
             LOG.warning('Cinder does not tell the state of volume %s: %s',
-                        self.id, error)
-            return True
-        return _is_busy(volume) or self._is_on(volume)
+                        self.id, unknown)
+            return False
+
+    def _refused(self, error: Exception) -> exception.InvalidVolume:
+        return exception.InvalidVolume(
+            reason=f'Cinder does not write image {self.image_id} to volume '
+                   f'{self.id}: {error}')
+
+
+@dataclasses.dataclass
+class Write:
+    """A write that Cinder may have begun.
+
+    :param before: the volume before Cinder was asked.
+    :param busy_at: when it was busy last, on the monotonic clock; None if
+        nobody has seen that.
+    """
+
+    volume: Volume
+    before: write_evidence.Seen
+    busy_at: float | None = None
 
     def wait(
         self, context: nova_context.RequestContext,
@@ -87,24 +120,30 @@ class Volume:
     ) -> None:
         """Wait until Cinder has written the image.
 
+        Glance has the size of a file, which may be compressed. Cinder writes
+        all that it stands for, and that is no more than the volume has.
+
         :param go_on: is called now and then; a StaleAttempt that it raises
             ends the wait.
-        :raises ReimageFailed: if Cinder failed, or needs longer than
-            ``reimage_timeout_per_gb`` seconds for each GiB of the image.
+        :raises ReimageFailed: if that was not seen within
+            ``reimage_timeout_per_gb`` seconds for each GiB of the volume.
         """
-        gigabytes = math.ceil(int(self.image.get('size') or 0) / units.Gi)
-        patience = max(gigabytes, 1) * nova.conf.CONF.reimage_timeout_per_gb
+        patience = (max(self.before.gigabytes, 1)
+                    * nova.conf.CONF.reimage_timeout_per_gb)
 
-        def look() -> dict[str, ty.Any]:
+        def look() -> write_evidence.Seen:
             go_on()
-            volume: dict[str, ty.Any] = cinder.API().get(context, self.id)
-            if self.attachment_id is not None:
-                cinder.API().attachment_get(context, self.attachment_id)
-            return volume
+            looked_at = time.monotonic()
+            seen = self.volume.look(context)
+            if seen.is_busy:
+                self.busy_at = looked_at
+            if self.volume.attachment_id is not None:
+                cinder.API().attachment_get(context, self.volume.attachment_id)
+            return seen
 
         try:
-            volume = tenacity.Retrying(
-                retry=(tenacity.retry_if_result(_is_busy)
+            seen = tenacity.Retrying(
+                retry=(tenacity.retry_if_result(lambda seen: seen.is_busy)
                        | tenacity.retry_if_exception(_may_pass)),
                 stop=tenacity.stop_after_delay(patience),
                 wait=tenacity.wait_fixed(_PAUSE))(look)
@@ -115,32 +154,32 @@ class Volume:
                 f'it was not ready after {patience} s') from error
         except Exception as error:
             raise self._failed(exceptions.text(error)) from error
-        self._check(volume)
+        self._check(seen)
 
-    def _check(self, volume: dict[str, ty.Any]) -> None:
-        if volume['status'] == 'error' or not self._is_on(volume):
-            raise self._failed(f'its status is {volume["status"]}')
-
-    def _is_on(self, volume: dict[str, ty.Any]) -> bool:
-        found = volume.get('volume_image_metadata', {}).get('image_id')
-        return bool(found == self.image['id'])
+    def _check(self, seen: write_evidence.Seen) -> None:
+        unseen = None if self.busy_at is None else (
+            time.monotonic() - self.busy_at)
+        if write_evidence.is_written(
+                self.volume.image_id, self.before, seen, unseen):
+            return
+        if seen.status == self.before.status:
+            raise self._failed('nobody saw Cinder do it')
+        raise self._failed(f'its status is {seen.status}')
 
     def _failed(self, reason: str) -> ReimageFailed:
         return ReimageFailed(
-            image_id=self.image['id'], volume_id=self.id,
+            image_id=self.volume.image_id, volume_id=self.volume.id,
             reason=reason.rstrip('.'))
 
 
-def _is_busy(volume: dict[str, ty.Any]) -> bool:
-    return bool(volume['status'] == 'downloading')
+def _code(error: BaseException) -> int | None:
+    """Return the HTTP status that an error stands for, if it does."""
+    code = getattr(error, 'http_status', None) or getattr(error, 'code', None)
+    return code if isinstance(code, int) else None
 
 
 def _may_pass(error: BaseException) -> bool:
     """Tell whether an error says nothing about the volume itself."""
-    if isinstance(error, cinder_exc.ClientException):
-        return bool(error.code >= 500)
-    if isinstance(error, ks_exc.HttpError):
-        return bool(error.http_status >= 500)
-    return isinstance(error, (
-        exception.CinderConnectionFailed, ks_exc.ConnectionError,
-        db_exc.DBError))
+    code = _code(error)
+    return (code is not None and code >= 500) or isinstance(
+        error, (ks_exc.ConnectionError, db_exc.DBError))

@@ -177,6 +177,24 @@ def accept(
     return True
 
 
+@db_errors.patiently
+@db_errors.retried
+@api_db_api.context_manager.writer
+def keep_root_known(
+    context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    is_known: bool,
+) -> bool:
+    """Store whether it is known what is on the root volume of a server.
+
+    :returns: False if the attempt has ended; nothing is stored then.
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    if _locked(context, instance_uuid, generation) is None:
+        return False
+    retained_db.keep_root_known(context, instance_uuid, is_known)
+    return True
+
+
 def _store(
     context: nova_context.RequestContext, locked: _Locked,
     spec: objects.RequestSpec | None = None,

@@ -181,6 +181,19 @@ def accept(
         context, attempt.uuid, attempt.generation, spec)
 
 
+def keep_root_known(
+    context: nova_context.RequestContext, attempt: Attempt, is_known: bool
+) -> None:
+    """Store whether it is known what is on the root volume of the server.
+
+    :raises StaleAttempt: if it is not the current attempt.
+    :raises Unreadable: if what is retained cannot be read.
+    """
+    if not api_db.keep_root_known(
+            context, attempt.uuid, attempt.generation, is_known):
+        raise attempt.stale()
+
+
 def is_current(
     context: nova_context.RequestContext, attempt: Attempt,
     cell: objects.CellMapping | None = None, next_cell: str | None = None,

@@ -44,7 +44,6 @@ class AttemptRecord:
     :param mapped_at: when the instance mapping was written last, before.
     :param taken_by: the host of the conductor that works on it, and an ID
         of its message.
-    :param writes: the image that Cinder has to write to the root volume.
     :param answered: the request was answered while somebody had the attempt.
     :param accepted: the changes stay, even if the attempt fails.
     :param aged: its age is that of the instance mapping. An older version of
@@ -64,7 +63,6 @@ class AttemptRecord:
     asked: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     mapped_at: str | None = None
     taken_by: str | None = None
-    writes: str | None = None
     answered: bool = False
     accepted: bool = False
     aged: bool = False
@@ -76,7 +74,7 @@ class AttemptRecord:
     @classmethod
     def new(
         cls, instance: objects.Instance, baseline: dict[str, ty.Any],
-        mapped_at: datetime.datetime | None, writes: str | None,
+        mapped_at: datetime.datetime | None,
     ) -> AttemptRecord:
         """Return the record of an attempt that begins.
 
@@ -87,7 +85,7 @@ class AttemptRecord:
             uuidutils.generate_uuid(), sorted(instance.obj_what_changed()),
             baseline, mapped_at=None if mapped_at is None else (
                 timeutils.normalize_time(mapped_at).isoformat()),
-            writes=writes, aged=True)
+            aged=True)
 
     @classmethod
     def unknown(cls) -> AttemptRecord:
@@ -144,7 +142,6 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'asked': ((dict,), {}),
     'mapped_at': (stored.TEXT_OR_NONE, None),
     'taken_by': (stored.TEXT_OR_NONE, None),
-    'writes': (stored.TEXT_OR_NONE, None),
     'answered': ((bool,), False),
     'accepted': ((bool,), False),
     'aged': ((bool,), False),

@@ -38,7 +38,6 @@ def ask(
     context: nova_context.RequestContext, buried: cell0_copy.Buried,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     spec: objects.RequestSpec, mapped_at: datetime.datetime | None,
-    writes: str | None = None,
 ) -> str:
     """Move a buried server to a build request.
 
@@ -50,7 +49,6 @@ def ask(
     :param spec: the RequestSpec as it was read; what this rebuild changes of
         it is stored when a conductor takes the attempt.
     :param mapped_at: when its instance mapping was written last.
-    :param writes: the image that Cinder has to write to the root volume.
     :returns: the generation of the attempt.
     :raises LostRace: if somebody else was first; nothing is changed then.
     """
@@ -60,7 +58,7 @@ def ask(
         instance,
         baseline=late_changes.watched(
             buried.instance, buried.bdms, buried.instance.tags),
-        mapped_at=mapped_at, writes=writes)
+        mapped_at=mapped_at)
     if buried.instance.hidden:
         # It is still on its way back from a real cell.
         raise exceptions.LostRace(uuid)

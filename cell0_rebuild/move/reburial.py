@@ -17,7 +17,6 @@ from nova import objects
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
-from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
@@ -134,8 +133,6 @@ def _prepare(
     seen: dict[str, ty.Any] = {}
     if cell0_db.is_deleted(cctxt, attempt.uuid):
         return seen
-    if record_failure is not None:
-        _keep_written(context, attempt)
     with location.held(context, attempt.uuid):
         if _is_ours(context, attempt, cell, before):
             _know_row(context, attempt, cell)
@@ -242,15 +239,6 @@ def _is_ours(
             raise cell_db.on_host()
         return is_in
     return bool(api_db.is_current(context, attempt.uuid, attempt.generation))
-
-
-def _keep_written(
-    context: nova_context.RequestContext, attempt: attempts.Attempt
-) -> None:
-    if attempt.record.writes and attempt.record.taken_by:
-        with contextlib.suppress(exceptions.Unreadable):
-            retained_db.keep_written(
-                context, attempt.uuid, attempt.record.writes)
 
 
 def _record_failure(

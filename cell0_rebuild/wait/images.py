@@ -17,7 +17,7 @@ from cell0_rebuild.api import microversion_range
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import location
+from cell0_rebuild import retained_db
 from cell0_rebuild.wait import outages
 
 if ty.TYPE_CHECKING:
@@ -47,7 +47,7 @@ def to_name(context: nova_context.RequestContext, uuid: str) -> str | None:
         return image.current(
             _compute_api(), context,
             objects.Instance.get_by_uuid(cctxt, uuid, expected_attrs=[]),
-            bdms, _written(context, uuid, bdms))
+            bdms, retained_db.is_root_known(context, uuid))
     except outages.DATABASES:
         raise
     except (webob.exc.HTTPBadRequest, webob.exc.HTTPConflict) as error:
@@ -58,25 +58,6 @@ def to_name(context: nova_context.RequestContext, uuid: str) -> str | None:
                     exceptions.text(error), instance_uuid=uuid)
         raise Unknown(
             'It cannot be told now which image the server has.') from error
-
-
-def _written(
-    context: nova_context.RequestContext, uuid: str,
-    bdms: objects.BlockDeviceMappingList,
-) -> str | None:
-    """Return the image that a former rebuild had written to the root volume.
-
-    :returns: None also if nothing is retained: then nova-api refuses the
-        rebuild.
-    """
-    root = bdms.root_bdm()
-    if root is None or root.volume_id is None:
-        return None
-    found = location.buried_records(context, uuid)
-    if found is None or found.spec is None or found.spec.retained is None:
-        return None
-    written: str | None = found.spec.retained.written
-    return written
 
 
 @functools.cache

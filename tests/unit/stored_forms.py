@@ -15,8 +15,7 @@ MARK = """
 {"generation": "a generation", "changed": ["display_name"],
  "baseline": {"display_name": "a name", "locked": false, "tags": []},
  "asked": {"display_name": "another"}, "mapped_at": "2026-11-01T12:00:00",
- "taken_by": "a host an ID", "writes": null, "answered": false,
- "accepted": true}
+ "taken_by": "a host an ID", "answered": false, "accepted": true}
 """
 
 KEPT = """
@@ -40,7 +39,7 @@ KEPT = """
    "nova_object.data": {"host": "a host", "node": "a node"},
    "nova_object.changes": ["host", "node"]},
  "injected_files": [["/etc/motd", "aGVsbG8="]],
- "written": null}
+ "root_known": true}
 """
 
 # What may stand where something else is expected.

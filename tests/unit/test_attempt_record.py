@@ -14,7 +14,7 @@ from tests.unit import stored_forms
 
 _DEFAULTS = {
     'changed': [], 'baseline': {}, 'asked': {}, 'mapped_at': None,
-    'taken_by': None, 'writes': None, 'answered': False, 'accepted': False,
+    'taken_by': None, 'answered': False, 'accepted': False,
     'aged': False, 'cells': None, 'brought': None}
 
 

@@ -77,7 +77,7 @@ class UnreadableTest(StoredTestCase):
         uuid = self.store(UNREADABLE[kind])
         self.assertRaises(
             exceptions.Unreadable, ours.keep_also, self.context, uuid,
-            {'written': 'an image'})
+            {'root_known': False})
         self.assertEqual(UNREADABLE[kind], self.section(uuid))
 
     @ddt.data('of a newer version', 'no entries', 'empty')
@@ -108,15 +108,15 @@ class VersionsTest(StoredTestCase):
     def test_what_is_added_leaves_the_version_and_what_is_unknown(self):
         newer = stored_forms.retained(version='1.7', newer='unknown')
         uuid = self.store(newer)
-        ours.keep_also(self.context, uuid, {'written': 'an image'})
+        ours.keep_also(self.context, uuid, {'root_known': False})
         self.assertEqual(
-            dict(newer, written='an image'), self.section(uuid))
+            dict(newer, root_known=False), self.section(uuid))
 
     def test_what_is_added_to_what_has_no_version_has_none(self):
         uuid = self.store(stored_forms.retained())
-        ours.keep_also(self.context, uuid, {'written': 'an image'})
+        ours.keep_also(self.context, uuid, {'root_known': False})
         self.assertEqual(
-            stored_forms.retained(written='an image'), self.section(uuid))
+            stored_forms.retained(root_known=False), self.section(uuid))
 
     def test_what_is_kept_anew_has_the_version(self):
         uuid = self.create()

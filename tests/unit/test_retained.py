@@ -15,7 +15,7 @@ read = retained.Retained.from_primitive
 
 # None of these is known to be what the owner had asked for.
 DEFAULTS = {'requested_destination': None, 'injected_files': [],
-            'written': None, 'left': []}
+            'root_known': True, 'left': []}
 
 
 @ddt.ddt
@@ -86,11 +86,11 @@ class KeptTest(testtools.TestCase):
                 stored_forms.retained(requested_networks=other)))
 
     @ddt.data('requested_networks', 'requested_destination',
-              'injected_files', 'written', 'mark', 'left')
+              'injected_files', 'root_known', 'mark', 'left')
     def test_whatever_else_is_there_is_read_or_unreadable(self, name):
         readable = {
             'requested_networks': {'null'}, 'requested_destination': {'null'},
-            'injected_files': set(), 'written': {'null', 'a text'},
+            'injected_files': set(), 'root_known': {'a truth'},
             'mark': {'a dictionary'}, 'left': set()}
         read_it = retained.record_of if name == 'mark' else read
         found = set()
@@ -142,6 +142,6 @@ class KeptTest(testtools.TestCase):
         self.assertEqual(
             {'requested_networks': 'damaged', 'requested_destination': None},
             retained.asked_of({
-                'requested_networks': 'damaged', 'written': 'an image'}))
+                'requested_networks': 'damaged', 'root_known': False}))
         for damaged in (None, 'a text', ['a list']):
             self.assertEqual(damaged, retained.asked_of(damaged))

@@ -62,7 +62,7 @@ class ReimageTest(_OneSlot, reimage_base.ReimageTestCase):
 
     def test_while_an_image_is_written_another_is_built(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Volume.wait',
+            'cell0_rebuild.conductor.reimage.Write.wait',
             before=self.rebuild_the_other))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)

@@ -65,7 +65,7 @@ class VolumeTest(reimage_base.ReimageTestCase):
 
     def test_deleted_meanwhile_the_server_stays_deleted(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Volume.wait',
+            'cell0_rebuild.conductor.reimage.Write.wait',
             before=lambda *args: self.api.delete_server(self.server['id'])))
         self.rebuild(self.server, imageRef=self.new)
         self._wait_until_deleted(self.server)
@@ -135,7 +135,7 @@ class FailureTest(reimage_base.ReimageTestCase):
 
     def test_a_reservation_that_goes_meanwhile_buries_it_again(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Volume.wait',
+            'cell0_rebuild.conductor.reimage.Write.wait',
             before=lambda *args: self.cinder.volume_to_attachment[
                 VOLUME].clear()))
         self.assertIn('could not be found. When', self.fail())
@@ -209,7 +209,13 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.assertIn('not this one', self.refused(400))
 
     def test_a_cinder_that_is_away_leaves_everything_as_it_was(self):
-        self.cinder.refusal = cinder_exc.ClientException(503, 'Unavailable')
+        def go_away(*args):
+            self.stub_out('nova.volume.cinder.API.get', be_away)
+
+        def be_away(*args):
+            raise exception.CinderConnectionFailed(reason='Unavailable')
+        self.useFixture(base.Interception(
+            'cell0_rebuild.conductor.reimage.Volume.write', before=go_away))
         self.assertIn('Unavailable', self.refused(400))
 
     def test_a_database_away_in_a_refusal_leaves_everything_as_it_was(self):
