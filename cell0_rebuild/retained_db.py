@@ -134,18 +134,6 @@ def is_root_known(
     return stored is None or retained.root_known_of(stored)
 
 
-def keep_root_known(
-    context: nova_context.RequestContext, instance_uuid: str, is_known: bool
-) -> None:
-    """Store whether it is known what is on the root volume.
-
-    :raises Unreadable: if what is retained cannot be read.
-    """
-    our_objects.keep_also(
-        context, instance_uuid, {retained.ROOT_KNOWN: is_known},
-        or_alone=not is_known)
-
-
 @api_db_api.context_manager.reader
 def section(
     context: nova_context.RequestContext, instance_uuid: str

@@ -27,6 +27,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import late_changes
 from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained
 from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
@@ -191,7 +192,9 @@ def keep_root_known(
     """
     if _locked(context, instance_uuid, generation) is None:
         return False
-    retained_db.keep_root_known(context, instance_uuid, is_known)
+    our_objects.keep_also(
+        context, instance_uuid, {retained.ROOT_KNOWN: is_known},
+        or_alone=not is_known)
     return True
 
 

@@ -10,6 +10,7 @@ from nova import exception
 from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
+from tests.functional import databases
 from tests.functional import reimage_base
 
 
@@ -49,6 +50,17 @@ class ContentTest(reimage_base.ReimageTestCase):
         self.active(self.server)
         self.assertEqual(orders, len(self.cinder.written))
         self.assertEqual(self.cinder.image, self.cinder.content)
+
+    def test_that_it_is_not_known_is_stored_before_cinder_is_asked(self):
+        stored = []
+
+        def asked(_api, *args, **kwargs):
+            stored.append(databases.spec_of(self.server['id']).retained)
+            self.cinder.fake_reimage_volume(*args, **kwargs)
+        self.stub_out('nova.volume.cinder.API.reimage_volume', asked)
+        self.rebuild(self.server, imageRef=self.new)
+        self.active(self.server)
+        self.assertEqual([False], [found.root_known for found in stored])
 
     def test_what_cinder_says_of_it_is_no_evidence_after_two_failures(self):
         self.fail_to_write(self.new)
