@@ -25,7 +25,7 @@ KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
          'test_doubles': 'two errors',
          'test_elsewhere': 'crash, then another cell', 'test_errors': 'error',
          'test_kill': 'SIGKILL', 'test_stalls': 'stall',
-         'test_sweeps': 'sweep'}
+         'test_sweeps': 'sweep', 'test_writes': 'two writes'}
 HEADER = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
           'of them cleared up by recover', 'otherwise wrong', 'lost',
           'not run yet')

@@ -39,6 +39,8 @@ class Deployment(base.FunctionalTestCase):
     """nova-api, conductor, scheduler and a compute, used for many runs.
 
     :ivar deleted_volumes: with the server that was buried last.
+    :ivar former_image: on the root volume of a server that was buried just
+        now.
     """
 
     # A dead conductor never answers; nova-api is not to wait long for it.
@@ -51,7 +53,7 @@ class Deployment(base.FunctionalTestCase):
         self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
         self.stub_out('cell0_rebuild.allocations._PAUSE', 0.1)
         self.cinder = self.useFixture(reimage_base.WritingCinder(self))
-        self._old_image = self.cinder.image
+        self.former_image = self.cinder.image
         self.deleted_volumes = set()
         self.stub_out('nova.volume.cinder.API.delete', self._delete_volume)
         self.cyborg = self.useFixture(cyborg.Cyborg())
@@ -72,7 +74,7 @@ class Deployment(base.FunctionalTestCase):
         """Bury a server with a port, a volume, a tag and metadata."""
         self.have_capacity(False)
         self.deleted_volumes.clear()
-        self.cinder.image, self.cinder.status = self._old_image, 'reserved'
+        self.cinder.begin_anew()
         if story == REIMAGE:
             server = self.bury(**self._body_on_volume())
             wanted = {'volume': reimage_base.VOLUME,
@@ -172,7 +174,7 @@ class Deployment(base.FunctionalTestCase):
             'first action': self.actions(server)[0][0],
             'claims': len(self._get_allocations_by_server_uuid(server['id'])),
             'accelerators': len(self.cyborg.of(server['id'])),
-            'on the root volume': self.cinder.image}
+            'on the root volume': self.cinder.content}
         expected = {
             'tags': TAGS, 'metadata': METADATA, 'ports': [PORT],
             'addresses': 1, 'volumes': [server['volume']],
@@ -180,7 +182,7 @@ class Deployment(base.FunctionalTestCase):
             'claims': 1 + server['accelerators'],
             'accelerators': server['accelerators'],
             'on the root volume': server['request'].get(
-                'imageRef', self._old_image)}
+                'imageRef', self.former_image)}
         wrong = {name: value for name, value in found.items()
                  if value != expected[name]}
         if wrong:

@@ -22,6 +22,11 @@ class ErrorTest(errors.ErrorSeries):
         self.play_all(stories.REIMAGE, series.DELETE, series.RECOVER,
                       kinds=['cinder', 'glance'])
 
+    def test_with_another_image_and_no_database_it_is_complete(self):
+        self.play_all(stories.REIMAGE, series.DELETE, series.RECOVER,
+                      processes=[boundaries.CONDUCTOR],
+                      kinds=['begin', 'commit'])
+
     def test_with_an_accelerator_it_is_complete(self):
         self.play_all(stories.ACCELERATOR, series.DELETE, series.RECOVER,
                       kinds=['cyborg'])

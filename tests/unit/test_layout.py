@@ -22,7 +22,7 @@ WRAPPERS = {'owners_update'}
 
 # The series of faults, which tools/run_faults.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (
-    'errors', 'series', 'stalls', 'sweeps')}
+    'errors', 'series', 'stalls', 'sweeps', 'writes')}
 
 
 def used_of_move(text):
