@@ -67,10 +67,11 @@ class Capacity:
         # proxy that has more to write than is read answers 502.
         insist(self._placement.put, f'/traits/{self.trait}', None)
 
-    def make_flavor(self, like: str) -> str:
+    def make_flavor(self, like: str, extra_specs: dict[str, str]) -> str:
         """Return the ID of a flavor for which no host has capacity.
 
         :param like: the ID of a flavor that is of the same size.
+        :param extra_specs: what it has beside those of that flavor.
         """
         self.make_trait()
         size = self._flavors.show_flavor(like)['flavor']
@@ -80,7 +81,7 @@ class Capacity:
         self._add_cleanup(test_utils.call_and_ignore_notfound_exc,
                           self._flavors.delete_flavor, flavor)
         self._flavors.set_flavor_extra_spec(
-            flavor, **size.get('extra_specs', {}),
+            flavor, **size.get('extra_specs', {}), **extra_specs,
             **{f'trait:{self.trait}': 'required'})
         return flavor
 

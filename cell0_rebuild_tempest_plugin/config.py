@@ -29,6 +29,16 @@ OPTS = [
     cfg.BoolOpt(
         'waiting',
         default=False,
-        help='Whether cell0-rebuild-wait rebuilds servers that ask to wait, '
-             'and shows them as ERROR until then.'),
+        help='Whether cell0-rebuild-wait runs, which rebuilds servers that '
+             'ask to wait.'),
+    cfg.StrOpt(
+        'who',
+        default='asked',
+        choices=['asked', 'all', 'off'],
+        help='What [cell0_rebuild_wait] who of nova.conf is set to.'),
+    cfg.StrOpt(
+        'show',
+        default='error',
+        choices=['error', 'build'],
+        help='What [cell0_rebuild_wait] show of nova.conf is set to.'),
 ]

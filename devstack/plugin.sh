@@ -105,16 +105,24 @@ local.conf has replaced it"
     fi
 }
 
-# Tells the Tempest plugin of this repository that its tests can run.
+# Tells the Tempest plugin of this repository that its tests can run, and what
+# local.conf has set that they depend on.
 function configure_tempest_for_cell0_rebuild {
-    local opened
     iniset "$TEMPEST_CONFIG" service_available cell0_rebuild True
-    opened=$(iniget "$NOVA_CONF" cell0_rebuild api_microversion)
-    if [[ -n $opened ]]; then
-        iniset "$TEMPEST_CONFIG" cell0_rebuild microversion "$opened"
-    fi
+    _cell0_rebuild_tell_tempest microversion cell0_rebuild api_microversion
     if is_service_enabled cell0-rebuild-wait; then
         iniset "$TEMPEST_CONFIG" cell0_rebuild waiting True
+        _cell0_rebuild_tell_tempest who cell0_rebuild_wait who
+        _cell0_rebuild_tell_tempest show cell0_rebuild_wait show
+    fi
+}
+
+# Usage: _cell0_rebuild_tell_tempest OPTION SECTION-OF-NOVA OPTION-OF-NOVA
+function _cell0_rebuild_tell_tempest {
+    local value
+    value=$(iniget "$NOVA_CONF" "$2" "$3")
+    if [[ -n $value ]]; then
+        iniset "$TEMPEST_CONFIG" cell0_rebuild "$1" "$value"
     fi
 }
 

@@ -2,13 +2,14 @@
 
 """Run Tempest against the cloud of an account of clouds.yaml.
 
-Usage: OS_CLOUD=ACCOUNT run_tempest.py [--microversion X.Y] [--stock]
-                                       [ARGUMENT ...]
+Usage: OS_CLOUD=ACCOUNT run_tempest.py [--microversion X.Y] [--show STATUS]
+                                       [--stock] [ARGUMENT ...]
 
 The account is that of an administrator. The other arguments are those of
 "tempest run"; without any, the tests of cell0-rebuild are run. --microversion
-is what [cell0_rebuild] api_microversion of nova.conf is set to, if it is.
---stock says that Nova there is without the package.
+is what [cell0_rebuild] api_microversion of nova.conf is set to, if it is, and
+--show what [cell0_rebuild_wait] show is set to. --stock says that Nova there
+is without the package.
 """
 
 import argparse
@@ -30,7 +31,7 @@ FEATURES = {'change_password': 'true', 'resize': 'true',
             'console_output': 'false', 'snapshot': 'false'}
 
 
-def configuration(cloud, stock, microversion):
+def configuration(cloud, stock, options):
     """Return the content of tempest.conf, which depends on the cloud."""
     auth = cloud.config.get_auth_args()
     images = [image.id for image in cloud.image.images(status='active')]
@@ -63,18 +64,19 @@ def configuration(cloud, stock, microversion):
         'compute-feature-enabled': FEATURES,
         'cell0_rebuild': {
             'waiting': str(not stock).lower(),
-            **({'microversion': microversion} if microversion else {})},
+            **{name: value for name, value in options.items() if value}},
         'oslo_concurrency': {'lock_path': FOLDER / 'locks'}}
 
 
-def prepare(cloud, *, stock=False, microversion=None):
+def prepare(cloud, *, stock=False, **options):
     """Write tempest.conf.
 
     :param stock: whether Nova there is without the package.
+    :param options: what the plugin is told of nova.conf; None is not told.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
     config = configparser.ConfigParser(interpolation=None)
-    config.read_dict(configuration(cloud, stock, microversion))
+    config.read_dict(configuration(cloud, stock, options))
     with open(FOLDER / 'tempest.conf', 'w', encoding='utf-8') as file:
         config.write(file)
     # Tempest makes it for the environment that it is started in.
@@ -91,10 +93,11 @@ def main():
     """Write tempest.conf and become "tempest run"."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--microversion', metavar='X.Y')
+    parser.add_argument('--show', choices=('error', 'build'))
     parser.add_argument('--stock', action='store_true')
     options, arguments = parser.parse_known_args()
     prepare(openstack.connect(), stock=options.stock,
-            microversion=options.microversion)
+            microversion=options.microversion, show=options.show)
     os.chdir(FOLDER)
     run = command(*(arguments or PLUGIN))
     os.execv(run[0], run)

@@ -257,6 +257,7 @@ class CheckTest(_TestCase):
         self.assertEqual([], self.devstack.calls)
 
 
+@ddt.ddt
 class TempestTest(_TestCase):
 
     def setUp(self):
@@ -286,6 +287,13 @@ class TempestTest(_TestCase):
 
     def test_servers_come_back_by_themselves(self):
         self.assertEqual({'waiting': 'True'}, self.told(WAITING))
+
+    @ddt.data({'show': 'build'}, {'who': 'all'},
+              {'who': 'all', 'show': 'build'})
+    def test_what_waits_and_how_it_is_shown_is_that_of_nova(self, options):
+        self.assertEqual({'waiting': 'True', **options}, self.told(
+            WAITING, '\n[cell0_rebuild_wait]\n' + ''.join(
+                f'{name} = {value}\n' for name, value in options.items())))
 
     def test_stack_without_tempest_gets_no_tempest_conf(self):
         self.devstack.tempest.unlink()
