@@ -72,6 +72,10 @@ LACKS = {
         'the compute of Nova 26 to 31 leaves such a server in REBUILD',
     'get_by_instance_uuids':
         'Nova 26 to 28 load no RequestSpecs together',
+    'lists_without_spec':
+        'Nova 29 to 31 list no servers if one has no RequestSpec',
+    'policy_exception':
+        'Nova 26 and 27 count a violated group as a failed build',
     'graceful_shutdown':
         'Nova 26 to 33 stop no executors with a service',
     'pci_in_placement':
@@ -101,6 +105,9 @@ _FOUND = {
     'concurrency_backend': _has_concurrency_backend,
     'graceful_shutdown': lambda: signatures.read(
         'nova.thread_pool_factory', 'shutdown_all_executors') is not None,
+    'lists_without_spec': lambda: RELEASE >= 32,
+    'policy_exception': lambda: hasattr(
+        exception, 'RescheduledByPolicyException'),
     'pci_in_placement': lambda: signatures.read(
         'nova.objects.request_spec',
         'RequestSpec.generate_request_groups_from_pci_requests') is not None,

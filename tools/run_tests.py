@@ -72,12 +72,14 @@ LONG = {
         'functional.requests.test_comparison',
         'functional.requests.test_comparison_devices',
         'functional.requests.test_comparison_scheduling',
+        'functional.requests.test_groups', 'functional.requests.test_later',
         'functional.requests.test_requests_accelerators',
         'functional.requests.test_requests_libvirt',
         'functional.requests.test_requests_pci',
         'functional.requests.test_requests_qos',
         'functional.volumes.test_images_table_long',
-        'functional.volumes.test_volumes_kinds'),
+        'functional.volumes.test_volumes_kinds',
+        'functional.volumes.test_volumes_later'),
     'unit tests have each form that is stored': (
         'functional.moves.test_unreadable',),
     'it asks nova-api as an owner does, and what decides has unit tests': (
