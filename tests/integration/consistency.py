@@ -113,6 +113,21 @@ class Check:
                    if not self._of(server.id, 'cell0', 'instances')]
         if orphans:
             self._wrong(server, f'it is deleted and has left {orphans}')
+        if not any(self._of(server.id, cell, 'instances') for cell in _CELLS):
+            self._check_archived(server)
+
+    def _check_archived(self, server):
+        """Check that nothing stays that Nova archives with a row in a cell.
+
+        Nova itself leaves the RequestSpec of a create that was deleted before
+        it was scheduled.
+        """
+        left = [
+            table for table in ('instance_mappings', 'request_specs')
+            for row in self._of(server.id, 'api', table)
+            if objects.SECTION in row.get('spec', objects.SECTION)]
+        if left:
+            self._wrong(server, f'it is deleted, and {left} stay for good')
 
     def _is_gone(self, server):
         answer = self._cloud.api.ask('GET', f'/servers/{server.id}')
