@@ -9,7 +9,6 @@ how builds end whose rebuilds it did not request.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 
 from nova.compute import instance_actions
@@ -21,29 +20,16 @@ import sqlalchemy as sa
 from cell0_rebuild import cells
 from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import rebuild_state
+from cell0_rebuild.wait import values
 
 # Of a build on a host. The rebuild of a server that has a host has another.
 _EVENT = 'compute__do_build_and_run_instance'
 
 
-@dataclasses.dataclass(frozen=True)
-class Build:
-    """The build of a rebuilt server on a host.
-
-    :param at: when it ended, or began if it has not; UTC, without a time
-        zone.
-    """
-
-    uuid: str
-    project_id: str
-    state: rebuild_state.State
-    at: datetime.datetime
-
-
 def since(
     context: nova_context.RequestContext, begin: datetime.datetime,
     down: down_cells.DownCells,
-) -> list[Build]:
+) -> list[values.Build]:
     """Return all builds of servers that exist, the oldest first.
 
     It takes one statement for each cell. A cell whose database is away tells
@@ -55,7 +41,7 @@ def since(
     """
     # This loads all of CELLS.
     cells.cell0(context)
-    all_builds: list[Build] = []
+    all_builds: list[values.Build] = []
     for cell in nova_context.CELLS:
         if cell.is_cell0():
             continue
@@ -67,7 +53,7 @@ def since(
 @main_db_api.pick_context_manager_reader
 def _in_cell(
     context: nova_context.RequestContext, begin: datetime.datetime
-) -> list[Build]:
+) -> list[values.Build]:
     instance, action = models.Instance, models.InstanceAction
     event = models.InstanceActionEvent
     rows = context.session.query(
@@ -85,5 +71,6 @@ def _in_cell(
         event.event == _EVENT, event.start_time >= begin,
     ).group_by(instance.uuid, instance.project_id, instance.launched_at,
                instance.vm_state)
-    return [Build(row.uuid, row.project_id, rebuild_state.in_cell(row), row.at)
-            for row in rows]
+    return [values.Build(
+        row.uuid, row.project_id, rebuild_state.in_cell(row), row.at)
+        for row in rows]

@@ -16,6 +16,7 @@ import sqlalchemy.exc
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import times
 
 if ty.TYPE_CHECKING:
     from nova import objects
@@ -41,8 +42,7 @@ class DownCells:
         self, clock: collections.abc.Callable[[], float] = time.monotonic
     ) -> None:
         """:param clock: seconds that never go back."""
-        self._clock = clock
-        self._until: dict[str, float] = {}
+        self._down = times.Expiring[str, bool](_LIFE, clock)
         self._said: set[str] = set()
 
     @contextlib.contextmanager
@@ -55,15 +55,15 @@ class DownCells:
         :raises CellDown: if that fails, or has failed in the last minute.
         """
         uuid = str(cell.uuid)
-        if self._until.get(uuid, 0) > self._clock():
+        if self._down.is_good(uuid):
             raise CellDown(uuid)
         try:
             yield
         except _ERRORS as error:
-            self._until[uuid] = self._clock() + _LIFE
+            self._down.put(uuid, True)
             self._say(uuid, cell, error)
             raise CellDown(uuid) from error
-        self._until.pop(uuid, None)
+        self._down.drop(uuid)
         self._said.discard(uuid)
 
     def _say(

@@ -10,41 +10,23 @@ import typing as ty
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import buried
 from cell0_rebuild.wait import operator_decisions
-from cell0_rebuild.wait import waiting_server
+from cell0_rebuild.wait import values
 from cell0_rebuild.wait import wishes
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
 
-@dataclasses.dataclass(frozen=True)
-class Census:
-    """What was found in one reading of the databases.
-
-    :param waiting: also those that are held, or whose time is over.
-    :param shown: who is shown as BUILD, also if it waits no longer.
-    :param held_for: why an operator holds a server, by its UUID.
-    :param problems: a sentence by the UUID of a server, about a wish that
-        means nothing, or why the server cannot wait.
-    """
-
-    waiting: list[waiting_server.Waiting] = dataclasses.field(
-        default_factory=list)
-    shown: set[str] = dataclasses.field(default_factory=set)
-    held_for: dict[str, str] = dataclasses.field(default_factory=dict)
-    problems: dict[str, str] = dataclasses.field(default_factory=dict)
-
-
 def take(
     context: nova_context.RequestContext, site: wishes.Site,
     project_id: str | None = None,
-) -> Census:
+) -> values.Census:
     """Find all servers that wait.
 
     :param context: an administrator's.
     :param project_id: of these servers only.
     """
-    census = Census()
+    census = values.Census()
     for page in buried.pages(context, project_id):
         for server in page:
             _add(census, server, site)
@@ -52,8 +34,8 @@ def take(
 
 
 def renewed(
-    context: nova_context.RequestContext, server: waiting_server.Waiting
-) -> waiting_server.Waiting | None:
+    context: nova_context.RequestContext, server: values.Waiting
+) -> values.Waiting | None:
     """Return a server that waits, held or not as has been decided by now.
 
     :param context: an administrator's.
@@ -66,7 +48,7 @@ def renewed(
 
 
 def _add(
-    census: Census, server: buried.Buried, site: wishes.Site
+    census: values.Census, server: buried.Buried, site: wishes.Site
 ) -> None:
     if server.is_shown:
         census.shown.add(server.uuid)
@@ -87,7 +69,7 @@ def _add(
         return
     if decision.ended:
         return
-    census.waiting.append(waiting_server.Waiting(
+    census.waiting.append(values.Waiting(
         uuid=server.uuid, project_id=server.project_id,
         created_at=server.created_at,
         deadline=server.created_at + wish.time, asked=wish.asked,

@@ -10,12 +10,15 @@ from nova import context as nova_context
 from oslo_config import cfg
 
 from cell0_rebuild import cells
+from cell0_rebuild.wait import eyes
+from cell0_rebuild.wait import hands
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
-from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import shown_status
 from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import times
+from cell0_rebuild.wait import values
 
 
 class _AcceptsAll:
@@ -23,15 +26,15 @@ class _AcceptsAll:
 
     def request(
         self, server_id: str, project_id: str, image_id: str | None
-    ) -> rebuilds.Answer:
-        return rebuilds.Answer(rebuilds.Outcome.ACCEPTED)
+    ) -> values.Answer:
+        return values.Answer(values.Outcome.ACCEPTED)
 
 
 class _PublishesNothing(notices.Notices):
     """Reads what was published, and writes nothing."""
 
     def publish(
-        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
+        self, reasons_of: collections.abc.Mapping[str, values.Reason]
     ) -> int:
         return 0
 
@@ -55,7 +58,10 @@ def check() -> None:
         raise rebuilds.WrongOptions('; '.join(problems))
 
 
-def sweeper(dry_run: bool = False, once: bool = False) -> sweep.Sweeper:
+def sweeper(
+    dry_run: bool = False, once: bool = False,
+    clock: collections.abc.Callable[[], values.Now] = times.now,
+) -> sweep.Sweeper:
     """Return a sweeper with the options of this process.
 
     :param dry_run: whether the sweeper requests and writes nothing.
@@ -65,11 +71,13 @@ def sweeper(dry_run: bool = False, once: bool = False) -> sweep.Sweeper:
     check()
     context = nova_context.get_admin_context()
     in_cell0 = cells.in_cell0(context)
-    if dry_run:
-        return sweep.Sweeper(
-            context, cfg.CONF, _AcceptsAll(), _PublishesNothing(in_cell0),
-            _UpdatesNothing())
+    seen = eyes.Eyes(context, cfg.CONF, lambda: clock().seconds)
+    client: hands.Client = (
+        _AcceptsAll() if dry_run else rebuilds.RebuildClient(cfg.CONF))
+    teller, shower = (
+        (_PublishesNothing(in_cell0), _UpdatesNothing()) if dry_run else
+        (notices.Notices(in_cell0, at_once=once),
+         shown_status.ShownStatus(in_cell0)))
     return sweep.Sweeper(
-        context, cfg.CONF, rebuilds.RebuildClient(cfg.CONF),
-        notices.Notices(in_cell0, at_once=once),
-        shown_status.ShownStatus(in_cell0))
+        lambda: cfg.CONF[options.GROUP.name], seen,
+        hands.Hands(context, cfg.CONF, client), teller, shower, clock)

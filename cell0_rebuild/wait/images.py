@@ -19,6 +19,7 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild import retained_db
 from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import texts
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -56,8 +57,7 @@ def to_name(context: nova_context.RequestContext, uuid: str) -> str | None:
         db_errors.without_values(error)
         LOG.warning('It cannot be told which image the server has: %s',
                     exceptions.text(error), instance_uuid=uuid)
-        raise Unknown(
-            'It cannot be told now which image the server has.') from error
+        raise Unknown(str(texts.UNKNOWN_IMAGE)) from error
 
 
 @functools.cache

@@ -10,8 +10,8 @@ import socket
 import prometheus_client as prometheus
 
 from cell0_rebuild.wait import option_types
-from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import values
 
 _PREFIX = 'cell0_rebuild_wait'
 # Seconds: from what a user does not notice to the longest default time.
@@ -54,9 +54,6 @@ class Metrics:
             'server.', ['result'])
         self._expired = self._counter(
             'expired', 'Servers whose time became over.')
-        self._landed_without_room = self._counter(
-            'without_yes', 'Servers that landed though Placement had no room '
-            'for them when it was asked last.')
         self._waited = prometheus.Histogram(
             f'{_PREFIX}_placed_seconds',
             'From the creation of a server until it was seen on its host.',
@@ -90,7 +87,7 @@ class Metrics:
         """
         counts = collections.Counter(
             reason.code for reason in result.reasons.values())
-        for code in reasons.Code:
+        for code in values.Code:
             self._waiting.labels(code.value).set(counts[code])
         self._shapes.set(result.shapes)
         self._oldest.set(result.oldest_seconds)
@@ -101,7 +98,6 @@ class Metrics:
         for answer in result.answers.values():
             self._requests.labels(answer.outcome.value).inc()
         self._expired.inc(result.expired)
-        self._landed_without_room.inc(result.landed_without_room)
         for ended in result.ended.values():
             self._ended.labels(ended.state.value).inc()
             if ended.waited is not None:

@@ -22,7 +22,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import texts
-from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -63,7 +63,7 @@ class Notices:
         self._changed: dict[str, str] = {}
 
     def publish(
-        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
+        self, reasons_of: collections.abc.Mapping[str, values.Reason]
     ) -> int:
         """Publish why servers wait.
 
@@ -103,12 +103,12 @@ class Notices:
         published.update(dict.fromkeys(unknown))
         for first in range(0, len(unknown), _PAGE):
             published.update({
-                uuid: reasons.parsed(message)[0] for uuid, message in messages(
+                uuid: values.parsed(message)[0] for uuid, message in messages(
                     self._context, unknown[first:first + _PAGE]).items()})
         # Not before all of it is read: that may fail.
         self._published, self._good_until = published, good_until
 
-    def _write(self, uuid: str, reason: reasons.Reason) -> bool:
+    def _write(self, uuid: str, reason: values.Reason) -> bool:
         written = bool(_write(
             self._context, uuid, texts.fitting(reason.message())))
         if written:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import typing as ty
 
 from oslo_db import exception as db_exc
@@ -19,8 +18,6 @@ DATABASES: ty.Final = (
 
 # Without these, nothing is known of any server.
 ALL: ty.Final = (*DATABASES, exceptions.NoPlacement)
-
-_Any = ty.TypeVar('_Any')
 
 # So many failures in a row are an outage.
 _TOO_MANY = 3
@@ -50,20 +47,13 @@ class Failures:
         self._tried[subject] = self._in_a_row
         return self._in_a_row >= _TOO_MANY
 
-    def ordered(
-        self, items: collections.abc.Iterable[_Any],
-        subject: ty.Callable[[_Any], str],
-    ) -> list[_Any]:
-        """Return what is to be tried; in an outage in another order.
+    def rank(self, subject: str) -> int:
+        """Return how late a subject is tried; 0 unless there is an outage.
 
         In an outage the first failure ends the sweep. So what was not tried
         yet comes first then. Otherwise a few that fail would come first again
         and again.
-
-        :param items: in their order.
-        :param subject: returns the subject of an item.
         """
         if self._in_a_row < _TOO_MANY:
-            return list(items)
-        return sorted(
-            items, key=lambda item: self._tried.get(subject(item), 0))
+            return 0
+        return self._tried.get(subject, 0)

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How fast servers that wait are tried. Nothing here sleeps.
-
-What is remembered can be forgotten: a service that starts anew begins slowly.
-"""
+"""How fast servers that wait are tried. Nothing here sleeps."""
 
 from __future__ import annotations
 
-import collections
-import collections.abc
 import datetime
 import hashlib
-import time
 
-from cell0_rebuild.wait import waiting_server as records
+from cell0_rebuild.wait import values
 
 # Seconds between two sweeps; the second while servers come back.
 _SHORTEST, _MOVING, LONGEST = 2.0, 0.25, 60.0
@@ -24,7 +18,6 @@ _RESTS = 4
 _SPREAD = 0.2
 # More doublings than that fit into no rest.
 _DOUBLINGS = 32
-_MINUTE = 60.0
 
 
 def rest(
@@ -53,7 +46,7 @@ def rest(
 
 
 def next_try(
-    server: records.Waiting, backoff: datetime.timedelta,
+    server: values.Waiting, backoff: datetime.timedelta,
     backoff_max: datetime.timedelta,
 ) -> datetime.datetime | None:
     """Return until when a server rests; None if it has not been tried.
@@ -92,60 +85,3 @@ def pause(interval: float, own_seconds: float, moving: bool) -> float:
     """
     rests = 1 if moving else _RESTS
     return min(LONGEST, max(interval, rests * own_seconds))
-
-
-class SlowStart:
-    """How many servers of one shape are on their way at the same time.
-
-    Placement sees room that the scheduler may refuse. So it begins with one,
-    and doubles with each that lands.
-    """
-
-    def __init__(self) -> None:
-        self._widths: dict[collections.abc.Hashable, int] = {}
-
-    def allowed(self, shape: collections.abc.Hashable, at_once: int) -> int:
-        """Return how many may be on their way, with those that are.
-
-        :param at_once: the most.
-        """
-        return min(self._widths.get(shape, 1), at_once)
-
-    def landed(self, shape: collections.abc.Hashable, at_once: int) -> None:
-        """One has found a host."""
-        self._widths[shape] = min(2 * self.allowed(shape, at_once), at_once)
-
-    def refused(self, shape: collections.abc.Hashable) -> None:
-        """One has not: begin anew."""
-        self._widths.pop(shape, None)
-
-    def forget_others(
-        self, shapes: collections.abc.Container[collections.abc.Hashable]
-    ) -> None:
-        """Forget all shapes but these."""
-        self._widths = {shape: width for shape, width in self._widths.items()
-                        if shape in shapes}
-
-
-class PerMinute:
-    """How many rebuilds are requested in any minute, over all shapes."""
-
-    def __init__(
-        self, clock: collections.abc.Callable[[], float] = time.monotonic
-    ) -> None:
-        """:param clock: seconds that never go back."""
-        self._clock = clock
-        self._taken: collections.deque[float] = collections.deque()
-
-    def take(self, most: int) -> bool:
-        """Return whether one more may be requested now, and count it.
-
-        :param most: how many in a minute.
-        """
-        now = self._clock()
-        while self._taken and self._taken[0] <= now - _MINUTE:
-            self._taken.popleft()
-        if len(self._taken) >= most:
-            return False
-        self._taken.append(now)
-        return True

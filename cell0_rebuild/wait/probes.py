@@ -4,43 +4,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exc
 from nova.scheduler.client import report
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     import requests
 
 
-@dataclasses.dataclass(frozen=True)
-class Room:
-    """What Placement answers.
-
-    :param hosts: that would fit, as far as they were counted.
-    :param servers: how many of them these hosts have room for, at least.
-    :param problem: why Placement refuses to look: it knows no such trait or
-        resource class.
-    :param is_fallback: whether it is room for VCPU in place of PCPU.
-    """
-
-    hosts: int
-    servers: int = 0
-    problem: str | None = None
-    is_fallback: bool = False
-
-    def __bool__(self) -> bool:
-        return self.hosts > 0
-
-
 def room(
     context: nova_context.RequestContext, query: str,
     is_fallback: bool = False,
-) -> Room:
+) -> values.Room:
     """Ask Placement for allocation candidates.
 
     :param query: what is asked for, and how many of them; see
@@ -57,7 +38,7 @@ def room(
     except ks_exc.ClientException as error:
         raise exceptions.NoPlacement(str(error)) from error
     if answer.status_code == 400:
-        return Room(0, problem=_detail(answer))
+        return values.Room(0, problem=_detail(answer))
     if answer.status_code != 200:
         raise exceptions.NoPlacement(
             f'it answers {answer.status_code}: {_detail(answer)}')
@@ -67,7 +48,7 @@ def room(
             candidates = _without_pcpu(candidates)
         hosts = _hosts(candidates)
         # Placement may offer what is full, if it is told to be quick.
-        return Room(hosts, max(hosts, _servers(candidates)),
+        return values.Room(hosts, max(hosts, _servers(candidates)),
                     is_fallback=is_fallback)
     except (ValueError, LookupError, TypeError, AttributeError,
             ArithmeticError) as error:
@@ -75,17 +56,19 @@ def room(
             f'it answers what cannot be read: {answer.text[:100]}') from error
 
 
-def with_fallback(
-    context: nova_context.RequestContext, query: str, fallback: str | None
-) -> Room:
-    """Return the room for a query, or for what else will do.
+def answer(
+    context: nova_context.RequestContext, question: values.Question,
+    most: int | None = None,
+) -> values.Room:
+    """Return the room for a question, or for what else will do.
 
-    :param fallback: is asked if there is no room; see
-        :class:`shapes.Queries`. It is not limited to few candidates: those
-        that do not count may come first.
+    :param most: how many candidates are enough. The fallback is not limited:
+        those that do not count may come first.
     :raises NoPlacement: if it does not answer as it should.
     """
-    found = room(context, query)
+    query, fallback = question
+    found = room(context, query if most is None else queries.limited(
+        query, most))
     if found or fallback is None:
         return found
     return room(context, fallback, is_fallback=True) or found

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import enum
 import typing as ty
 
 from nova.compute import vm_states
@@ -14,25 +13,16 @@ from nova import objects
 from cell0_rebuild import cells
 from cell0_rebuild.move import location
 from cell0_rebuild.wait import down_cells
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     import sqlalchemy as sa
 
 
-class State(enum.Enum):
-    """Where a server is."""
-
-    ON_ITS_WAY = 'on its way'
-    BURIED = 'buried'
-    LANDED = 'landed'
-    FAILED_ON_HOST = 'failed on a host'
-    GONE = 'gone'
-
-
 def of(
     context: nova_context.RequestContext, uuid: str, down: down_cells.DownCells
-) -> State:
+) -> values.State:
     """Tell where a server is; one whose cell is away is on its way.
 
     :param context: an administrator's.
@@ -40,11 +30,11 @@ def of(
     """
     place = location.place(context, uuid)
     if place is None or place.deleted or place.is_abandoned:
-        return State.GONE
+        return values.State.GONE
     if place.build_request_id is not None:
-        return State.ON_ITS_WAY
+        return values.State.ON_ITS_WAY
     if place.in_cell0:
-        return State.BURIED
+        return values.State.BURIED
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
         with down.looking(mapping.cell_mapping):
@@ -52,19 +42,19 @@ def of(
                 cells.targeted(context, mapping.cell_mapping), uuid,
                 expected_attrs=[])
     except down_cells.CellDown:
-        return State.ON_ITS_WAY
+        return values.State.ON_ITS_WAY
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
-        return State.GONE
+        return values.State.GONE
     return in_cell(instance)
 
 
-def in_cell(instance: objects.Instance | sa.engine.Row) -> State:
+def in_cell(instance: objects.Instance | sa.engine.Row) -> values.State:
     """Tell where a server is that is in another cell than cell0.
 
     :param instance: with ``launched_at`` and ``vm_state``.
     """
     if instance.launched_at is not None:
-        return State.LANDED
+        return values.State.LANDED
     if instance.vm_state == vm_states.BUILDING:
-        return State.ON_ITS_WAY
-    return State.FAILED_ON_HOST
+        return values.State.ON_ITS_WAY
+    return values.State.FAILED_ON_HOST

@@ -8,8 +8,6 @@ to it as to any member of the project.
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import functools
 import typing as ty
 
@@ -19,6 +17,7 @@ from keystoneauth1 import loading
 
 from cell0_rebuild.api import microversion_range
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from keystoneauth1 import plugin as ks_plugin
@@ -40,37 +39,6 @@ _AWAY = (406, 429, 502, 503, 504)
 
 # What nova-api says of a server that somebody else has changed meanwhile.
 _RACES = ('while it is in', 'by another request at the same time')
-
-
-class Outcome(enum.Enum):
-    """What became of a request.
-
-    nova-api may be away for one server alone, whose rebuild takes too long.
-    Without a token nothing was asked of it.
-    """
-
-    ACCEPTED = 'accepted'
-    BUSY = 'busy'
-    BLOCKED = 'blocked'
-    OVER_QUOTA = 'over quota'
-    GONE = 'gone'
-    NO_ROLE = 'no role'
-    NO_ENDPOINT = 'no endpoint'
-    FAILED = 'failed'
-    AWAY = 'away'
-    NO_KEYSTONE = 'no keystone'
-    BAD_CREDENTIALS = 'bad credentials'
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """What nova-api or Keystone has answered.
-
-    :param text: the reason of a refusal, in their words.
-    """
-
-    outcome: Outcome
-    text: str = ''
 
 
 class WrongOptions(Exception):
@@ -96,7 +64,7 @@ class RebuildClient:
 
     def request(
         self, server_id: str, project_id: str, image_id: str | None
-    ) -> Answer:
+    ) -> values.Answer:
         """Ask for the rebuild of a server that is to change in nothing.
 
         :param project_id: of the server.
@@ -107,10 +75,10 @@ class RebuildClient:
         body = {} if number else {'imageRef': image_id}
         number = number or self._conf.cell0_rebuild.api_microversion
         nova = self._nova(project_id)
-        outcome = Outcome.NO_KEYSTONE
+        outcome = values.Outcome.NO_KEYSTONE
         try:
             nova.get_token()
-            outcome = Outcome.AWAY
+            outcome = values.Outcome.AWAY
             answer = nova.post(
                 f'/servers/{server_id}/action', json={'rebuild': body},
                 microversion=number, raise_exc=False)
@@ -118,7 +86,7 @@ class RebuildClient:
             return self._unauthorized(error)
         except (ks_exc.ClientException, OSError) as error:
             return _failed(error, outcome)
-        return Answer(_outcome(answer), _text(answer))
+        return values.Answer(_outcome(answer), _text(answer))
 
     def _nova_of(self, project_id: str) -> adapter.Adapter:
         return loading.load_adapter_from_conf_options(
@@ -138,7 +106,7 @@ class RebuildClient:
             raise WrongOptions(f'[{self._group}] auth_type is not set')
         return plugin
 
-    def _unauthorized(self, error: Exception) -> Answer:
+    def _unauthorized(self, error: Exception) -> values.Answer:
         """Tell a missing role from a wrong password.
 
         Keystone answers both with 401 and the same words. A token without a
@@ -148,38 +116,38 @@ class RebuildClient:
             self._unscoped.invalidate()
             self._unscoped.get_access(self._session)
         except ks_exc.Unauthorized:
-            return Answer(
-                Outcome.BAD_CREDENTIALS,
+            return values.Answer(
+                values.Outcome.BAD_CREDENTIALS,
                 f'Keystone does not know the user or the password of '
                 f'[{self._group}], or it was changed: {error}')
         except (ks_exc.ClientException, OSError) as failure:
-            return _failed(failure, Outcome.NO_KEYSTONE)
-        return Answer(Outcome.NO_ROLE, str(error))
+            return _failed(failure, values.Outcome.NO_KEYSTONE)
+        return values.Answer(values.Outcome.NO_ROLE, str(error))
 
 
-def _failed(error: Exception, usual: Outcome) -> Answer:
+def _failed(error: Exception, usual: values.Outcome) -> values.Answer:
     if isinstance(error, ks_exc.Forbidden):
-        return Answer(Outcome.NO_ROLE, str(error))
+        return values.Answer(values.Outcome.NO_ROLE, str(error))
     if isinstance(error, ks_exc.EndpointNotFound):
-        return Answer(Outcome.NO_ENDPOINT, str(error))
-    return Answer(usual, str(error))
+        return values.Answer(values.Outcome.NO_ENDPOINT, str(error))
+    return values.Answer(usual, str(error))
 
 
-def _outcome(answer: requests.Response) -> Outcome:
+def _outcome(answer: requests.Response) -> values.Outcome:
     code, text = answer.status_code, _text(answer)
     if code == 202:
-        return Outcome.ACCEPTED
+        return values.Outcome.ACCEPTED
     if code == 401 or (code == 403 and text.startswith('Policy ')):
-        return Outcome.NO_ROLE
+        return values.Outcome.NO_ROLE
     if code in (403, 413):
-        return Outcome.OVER_QUOTA
+        return values.Outcome.OVER_QUOTA
     if code == 404:
-        return Outcome.GONE
+        return values.Outcome.GONE
     if code == 409 and any(race in text for race in _RACES):
-        return Outcome.BUSY
+        return values.Outcome.BUSY
     if code in (400, 409):
-        return Outcome.BLOCKED
-    return Outcome.AWAY if code in _AWAY else Outcome.FAILED
+        return values.Outcome.BLOCKED
+    return values.Outcome.AWAY if code in _AWAY else values.Outcome.FAILED
 
 
 def _text(answer: requests.Response) -> str:

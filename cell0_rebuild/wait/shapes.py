@@ -20,21 +20,10 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_config import cfg
 
 from cell0_rebuild.api import scheduling
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
-
-
-class Queries(ty.NamedTuple):
-    """What a server asks Placement for.
-
-    :param first: what a host has to have.
-    :param fallback: what will do if no host has that; None if nothing else
-        will.
-    """
-
-    first: str
-    fallback: str | None = None
 
 
 class _Hosts(host_manager.HostManager):  # type: ignore[misc]
@@ -69,9 +58,9 @@ def complete(
     return spec
 
 
-def queries(
+def question(
     context: nova_context.RequestContext, spec: objects.RequestSpec
-) -> Queries:
+) -> values.Question:
     """Return what a server asks Placement for.
 
     A host may pin CPUs and report no PCPU. So the scheduler asks for VCPU,
@@ -90,7 +79,7 @@ def queries(
     first = str(request.to_querystring())
     if (not request.cpu_pinning_requested
             or cfg.CONF.workarounds.disable_fallback_pcpu_query):
-        return Queries(first)
-    return Queries(first, str(scheduler_utils.resources_from_request_spec(
-        context, spec, hosts, enable_pinning_translate=False
-    ).to_querystring()))
+        return values.Question(first)
+    fallback = scheduler_utils.resources_from_request_spec(
+        context, spec, hosts, enable_pinning_translate=False)
+    return values.Question(first, str(fallback.to_querystring()))

@@ -21,10 +21,9 @@ from oslo_config import cfg
 
 from cell0_rebuild import db_errors
 from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait import texts
 
 # It takes the place of the fault of the burial.
-_FAULT = ('The server found no host while it waited. It waits no longer, and '
-          'can still be rebuilt or deleted.')
 _CODE = 500
 
 # One sweep writes no more rows, so that the next one is not late.
@@ -97,7 +96,7 @@ def show_error(context: nova_context.RequestContext, uuid: str) -> bool:
     if not _set_state(context, uuid, [vm_states.BUILDING], vm_states.ERROR):
         return False
     objects.InstanceFault(
-        context, instance_uuid=uuid, code=_CODE, message=_FAULT,
+        context, instance_uuid=uuid, code=_CODE, message=texts.WAITS_NO_LONGER,
         details='', host=None).create()
     return True
 

@@ -2,59 +2,85 @@
 
 """One sweep over all servers that wait.
 
-A sweep reads from Nova's databases which servers wait. It asks Placement once
-about each shape. It requests rebuilds of servers for which there is room, in
-their order, as far as the pace allows. It writes why the other servers wait,
-and the status that is shown of them.
+It reads who waits. Then it does what :mod:`decide` says, and decides anew,
+until nothing is left to do. At the end it writes why the other servers wait.
 """
 
 from __future__ import annotations
 
-import collections
 import collections.abc
+import contextlib
 import dataclasses
 import datetime
 import time
 import typing as ty
 
-from oslo_utils import timeutils
+from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import backoff
-from cell0_rebuild.wait import counters
-from cell0_rebuild.wait import eligibility
-from cell0_rebuild.wait import hold_reasons
-from cell0_rebuild.wait import images
-from cell0_rebuild.wait import in_flight
-from cell0_rebuild.wait import options
-from cell0_rebuild.wait import order
-from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import parallel
-from cell0_rebuild.wait import placement_checks
-from cell0_rebuild.wait import project_limit
-from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import rebuild_state
-from cell0_rebuild.wait import rebuilds
-from cell0_rebuild.wait import refusals
-from cell0_rebuild.wait import shape_cache
-from cell0_rebuild.wait import shares
-from cell0_rebuild.wait import waiting_server as records
-from cell0_rebuild.wait import wish_options
+from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import times
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
-    from nova import context as nova_context
     from oslo_config import cfg
 
-_Outcome = rebuilds.Outcome
+LOG = logging.getLogger(__name__)
 
-# One of these may concern the server alone; several are an outage of nova-api.
-_FAILURES = (_Outcome.FAILED, _Outcome.AWAY)
+# Seconds. The order says who is first, and a minute does not matter to it.
+_SHARE_LIFE = 60.0
+# To tell what is short takes up to ten questions.
+_SHORT_LIFE = 300.0
+# How long a question rests that Placement fails for: it may be too hard, and
+# the failure may come after a minute.
+_FAILED = datetime.timedelta(minutes=5)
+# Of a project for which Placement fails: as if its quota were used up.
+_UNKNOWN = 1.0
 
-_UNREADABLE = (
-    'What operators have decided about the server cannot be read.')
+_Item = ty.TypeVar('_Item', bound=collections.abc.Hashable)
+_Answer = ty.TypeVar('_Answer')
 
 
-class OwnerNotifier(ty.Protocol):
+class Eyes(ty.Protocol):
+    """Reads and asks; see :class:`eyes.Eyes`."""
+
+    def census(self) -> values.Census:
+        """Find all servers that wait."""
+
+    def kinds(
+        self, uuids: collections.abc.Sequence[str],
+        waiting: collections.abc.Container[str],
+    ) -> dict[str, values.Kind | values.Reason]:
+        """Return the kinds of servers, or why that cannot be told."""
+
+    def state(self, uuid: str) -> values.State:
+        """Tell where a server is whose rebuild was accepted."""
+
+    def builds(self, begin: datetime.datetime) -> list[values.Build]:
+        """Return all builds of rebuilt servers since then."""
+
+    def room(self, question: values.Question) -> values.Room:
+        """Ask Placement for room."""
+
+    def share(self, project_id: str) -> float:
+        """Return the part of its quota that a project uses."""
+
+    def short(self, question: values.Question) -> values.Reason:
+        """Return what is short where there is no room."""
+
+
+class Hands(ty.Protocol):
+    """Requests rebuilds; see :class:`hands.Hands`."""
+
+    def request(
+        self, servers: collections.abc.Sequence[values.Waiting]
+    ) -> list[values.Answer]:
+        """Request rebuilds, at the same time; return the answers in order."""
+
+
+class Teller(ty.Protocol):
     """Tells owners why their servers wait; see :class:`notices.Notices`."""
 
     def load(self, uuids: collections.abc.Collection[str]) -> None:
@@ -64,12 +90,12 @@ class OwnerNotifier(ty.Protocol):
         """Return the code of the reason that was published of a server."""
 
     def publish(
-        self, reasons_of: collections.abc.Mapping[str, reasons.Reason]
+        self, reasons_of: collections.abc.Mapping[str, values.Reason]
     ) -> int:
         """Publish why servers wait."""
 
 
-class StatusUpdater(ty.Protocol):
+class Shower(ty.Protocol):
     """Shows servers as BUILD; see :class:`shown_status.ShownStatus`."""
 
     def update(
@@ -96,15 +122,13 @@ class SweepResult:
     :param oldest_seconds: how long the oldest server has waited.
     :param expired: the number of servers whose time ended since the last
         sweep.
-    :param landed_without_room: the number of servers that became ACTIVE
-        although Placement had no room for them when it was asked last.
     """
 
-    reasons: dict[str, reasons.Reason] = dataclasses.field(
+    reasons: dict[str, values.Reason] = dataclasses.field(
         default_factory=dict)
-    answers: dict[str, rebuilds.Answer] = dataclasses.field(
+    answers: dict[str, values.Answer] = dataclasses.field(
         default_factory=dict)
-    ended: dict[str, in_flight.Ended] = dataclasses.field(
+    ended: dict[str, values.Ended] = dataclasses.field(
         default_factory=dict)
     problems: dict[str, str] = dataclasses.field(default_factory=dict)
     without_role: set[str] = dataclasses.field(default_factory=set)
@@ -114,42 +138,54 @@ class SweepResult:
     request_seconds: float = 0.0
     oldest_seconds: float = 0.0
     expired: int = 0
-    landed_without_room: int = 0
 
     def has_moved(self) -> bool:
         """Tell whether a server was sent or has landed."""
-        return (any(answer.outcome is _Outcome.ACCEPTED
+        return (any(answer.outcome is values.Outcome.ACCEPTED
                     for answer in self.answers.values())
-                or any(ended.state is rebuild_state.State.LANDED
+                or any(ended.state is values.State.LANDED
                        for ended in self.ended.values()))
+
+
+@dataclasses.dataclass
+class _Run:
+    """What one sweep works with.
+
+    :param waiting: who waits, by the UUIDs.
+    """
+
+    section: cfg.ConfigOpts.GroupAttr
+    now: values.Now
+    result: SweepResult
+    stopped: collections.abc.Callable[[], bool]
+    waiting: dict[str, values.Waiting] = dataclasses.field(
+        default_factory=dict)
+    answers: decide.Answers = dataclasses.field(
+        default_factory=decide.Answers)
 
 
 class Sweeper:
     """Sweeps. A new one can take over: all that it remembers is optional."""
 
     def __init__(
-        self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        requester: parallel.RebuildRequester, notifier: OwnerNotifier,
-        updater: StatusUpdater,
-        clock: ty.Callable[[], datetime.datetime] = timeutils.utcnow,
+        self, conf: collections.abc.Callable[[], cfg.ConfigOpts.GroupAttr],
+        eyes: Eyes, hands: Hands, teller: Teller, shower: Shower,
+        clock: collections.abc.Callable[[], values.Now] = times.now,
     ) -> None:
-        """:param context: an administrator's."""
-        self._context, self._conf = context, conf
-        self._requester, self._notifier = requester, notifier
-        self._updater, self._clock = updater, clock
-        self._shapes = shape_cache.ShapeCache(context)
-        self._checks = placement_checks.PlacementChecks(context)
-        self._backoff = backoff.Backoff()
-        self._in_flight = in_flight.InFlight(context)
-        self._failures = outages.Failures()
-        self._shares = shares.Shares(context)
-        self._landed_without_room = counters.LandedWithoutRoom(
-            context, self._in_flight.cells)
-        self._expired = counters.ExpiredServers()
+        """:param conf: returns the options, which a signal may change."""
+        self._conf, self._clock = conf, clock
+        self._eyes, self._hands = eyes, hands
+        self._teller, self._shower = teller, shower
+        self._ledger = ledgers.Ledger()
+        self._shares = times.Expiring[str, float](
+            _SHARE_LIFE, lambda: self._clock().seconds)
+        self._short = times.Expiring[values.Question, values.Reason](
+            _SHORT_LIFE, lambda: self._clock().seconds)
+        self._expired: set[str] = set()
 
     def sweep(
         self, result: SweepResult | None = None,
-        stopped: ty.Callable[[], bool] = lambda: False,
+        stopped: collections.abc.Callable[[], bool] = lambda: False,
     ) -> SweepResult:
         """Look at all servers that wait, and request the rebuild of some.
 
@@ -159,280 +195,194 @@ class Sweeper:
         :raises NoApi: if nova-api or Keystone does not answer.
         :raises NoPlacement: if Placement does not.
         """
-        now, result = self._clock(), result or SweepResult()
-        section = self._conf[options.GROUP.name]
-        for uuid, ended in self._in_flight.settle(section, now):
-            result.ended[uuid] = ended
-        census = eligibility.take(
-            self._context, wish_options.site(self._conf))
-        result.problems = census.problems
-        waiting = {server.uuid: server for server in project_limit.within(
-            census.waiting, section.max_waiting_per_project, now)}
-        result.oldest_seconds = max((
-            (now - server.created_at).total_seconds()
-            for server in waiting.values() if server.deadline > now),
-            default=0.0)
-        self._updater.update(
-            _to_show(waiting.values(), section, now), census.shown)
-        self._notifier.load(waiting)
-        result.landed_without_room = self._landed_without_room.count(waiting)
-        result.expired = self._expired.count(
-            {server.uuid for server in waiting.values()
-             if server.deadline <= now}, self._is_published_as_expired)
-        self._shapes.forget_others(waiting)
-        self._checks.begin()
-        ready = []
-        for server in waiting.values():
-            reason = self._reason_to_wait(server, section, now)
-            if reason is not None:
-                result.reasons[server.uuid] = reason
-                if reason is refusals.NO_ROLE:
-                    result.without_role.add(server.project_id)
-            elif not self._in_flight.has(server.uuid):
-                ready.append(server)
+        run = _Run(self._conf(), self._clock(), result or SweepResult(),
+                   stopped)
+        self._settle(run)
+        seen = self._read(run)
+        decision = None
         try:
-            self._send(ready, section, now, result, stopped)
+            while not stopped():
+                decision = decide.Decision(
+                    seen, run.answers, self._ledger, run.section, run.now)
+                if decision.command is None:
+                    break
+                self._obey(decision.command, run)
         finally:
-            self._notifier.publish(result.reasons)
-            result.probes = self._checks.count
-            result.probe_seconds = self._checks.seconds
-        return result
+            run.result.reasons = (
+                decision.reasons() if decision else seen.reasons)
+            run.result.without_role = {
+                run.waiting[uuid].project_id
+                for uuid, reason in run.result.reasons.items()
+                if reason is texts.NO_ROLE}
+            self._teller.publish(run.result.reasons)
+        return run.result
 
-    def _is_published_as_expired(self, uuid: str) -> bool:
-        return self._notifier.published(uuid) == reasons.Code.EXPIRED.value
+    def _settle(self, run: _Run) -> None:
+        """Note how rebuilds have ended.
 
-    def _reason_to_wait(
-        self, server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
-        now: datetime.datetime,
-    ) -> reasons.Reason | None:
-        """Return why a server waits even if there is room; None if not."""
-        return (hold_reasons.reason(server, section, now)
-                or self._backoff.reason(server.project_id, now)
-                or self._backoff.reason(server.uuid, now))
-
-    def _send(
-        self, ready: list[records.Waiting], section: cfg.ConfigOpts.GroupAttr,
-        now: datetime.datetime, result: SweepResult,
-        stopped: ty.Callable[[], bool],
-    ) -> None:
-        by_shape = self._by_shape(ready, now, result)
-        self._in_flight.forget_others(by_shape)
-        result.shapes = len({shape.room for shape in by_shape})
-        with_room = self._with_room(by_shape, now, result, stopped)
-        if not with_room:
-            return
-        ordered = order.ordered(section.order, with_room, (
-            {} if section.order == 'fifo' or self._in_flight.stopped(now)
-            else self._shares.of({server.project_id for server in with_room})))
-        shape_of = {server.uuid: shape for shape, servers in by_shape.items()
-                    for server in servers}
-        ordered = order.stand_back(
-            ordered, self._refused_project,
-            lambda server: self._backoff.times(server.uuid))
-        batch: list[parallel.Request] = []
-        for server in self._failures.ordered(
-                self._in_flight.ordered(ordered, shape_of, now),
-                lambda server: server.uuid):
-            if stopped():
-                break
-            shape = shape_of[server.uuid]
-            try:
-                request = self._admit(server, shape, section, now, result)
-            except Exception:
-                # They have not been requested.
-                self._in_flight.withdraw(one.server for one in batch)
-                raise
-            if request is None:
+        Each is noted before the next server is looked up, because that may
+        fail.
+        """
+        ledger, now = self._ledger, run.now
+        with self._telling_of_hosts():
+            ledger.hosts.mended(run.section.hosts_mended_at)
+        for uuid, sent in list(ledger.on_their_way.items()):
+            state = self._eyes.state(uuid)
+            if state is values.State.ON_ITS_WAY:
                 continue
-            batch.append(request)
-            # The others wait to see what becomes of the first of a shape.
-            if (len(batch) == parallel.MOST
-                    or not self._in_flight.has_landed(shape, section)):
-                self._request(batch, section, now, result)
-                batch = []
-        self._request(batch, section, now, result)
+            with self._telling_of_hosts():
+                ledger.ended(uuid, state, run.section, now)
+            run.result.ended[uuid] = values.Ended(
+                state, now.utc - sent.server.created_at
+                if state is values.State.LANDED else None)
+        for uuid in ledger.lost(now.utc):
+            LOG.warning(
+                'The server has been on its way for too long and is no longer '
+                'looked at.', instance_uuid=uuid)
 
-    def _with_room(
-        self, by_shape: dict[shape_cache.Shape, list[records.Waiting]],
-        now: datetime.datetime, result: SweepResult,
-        stopped: ty.Callable[[], bool],
-    ) -> list[records.Waiting]:
-        """Return the servers that have room and whose shapes do not rest.
+    @contextlib.contextmanager
+    def _telling_of_hosts(self) -> collections.abc.Iterator[None]:
+        stopped = self._ledger.hosts.stopped
+        yield
+        if self._ledger.hosts.stopped and not stopped:
+            LOG.warning('Builds fail on hosts: one server is tried every half '
+                        'hour until one lands.')
+        elif stopped and not self._ledger.hosts.stopped:
+            LOG.info('A build has succeeded, or an operator says that hosts '
+                     'are good: servers are sent again.')
 
-        :raises NoPlacement: if it does not answer.
-        """
-        with_room: list[records.Waiting] = []
-        for shape, failure in self._checks.ask(by_shape, now, stopped).items():
-            servers = by_shape[shape]
-            uuids = [server.uuid for server in servers]
-            reason = failure
-            if failure is None and self._checks.room(shape):
-                self._landed_without_room.note_room(uuids)
-                reason = self._in_flight.rest(shape, now)
-            elif failure is None:
-                self._landed_without_room.note_no_room(uuids)
-                result.reasons.update(
-                    self._capacity_reasons(shape, servers, now))
-                continue
-            if reason is None:
-                with_room += servers
-            else:
-                result.reasons.update(dict.fromkeys(uuids, reason))
-        return with_room
+    def _read(self, run: _Run) -> decide.Seen:
+        """Read who waits, and show it."""
+        section, now, result = run.section, run.now, run.result
+        census = self._eyes.census()
+        result.problems = census.problems
+        run.waiting = {server.uuid: server for server in decide.within_limit(
+            census.waiting, section.max_waiting_per_project, now.utc)}
+        waits = [server for server in run.waiting.values()
+                 if server.deadline > now.utc]
+        result.oldest_seconds = max((
+            (now.utc - server.created_at).total_seconds()
+            for server in waits), default=0.0)
+        self._shower.update(
+            {server.uuid for server in waits
+             if server.asked and section.show == 'build'}, census.shown)
+        self._teller.load(run.waiting)
+        expired = run.waiting.keys() - {server.uuid for server in waits}
+        result.expired = sum(
+            self._teller.published(uuid) != values.Code.EXPIRED.value
+            for uuid in expired - self._expired)
+        self._expired = expired
+        could, reasons = decide.ready(
+            run.waiting.values(), self._ledger, section, now)
+        kinds = self._eyes.kinds(
+            [server.uuid for server in sorted(
+                could, key=lambda server: -server.priority)], run.waiting)
+        reasons.update({uuid: kind for uuid, kind in kinds.items()
+                        if isinstance(kind, values.Reason)})
+        queues = decide.queues(could, {
+            uuid: kind for uuid, kind in kinds.items()
+            if isinstance(kind, values.Kind)}, self._ledger, now)
+        shapes = {queue.kind.shape for queue in queues}
+        self._ledger.keep_shapes(shapes)
+        result.shapes = len(shapes)
+        self._shares.drop_old()
+        self._short.drop_old()
+        run.answers.shares.update(self._shares.items())
+        run.answers.short.update(self._short.items())
+        return decide.Seen(queues, reasons, self._teller.published)
 
-    def _refused_project(self, server: records.Waiting) -> str | None:
-        """Return the project of a server, if it was refused.
-
-        It is None if a rebuild of the project was accepted since.
-        """
-        project_id = server.project_id
-        return project_id if self._backoff.times(project_id) else None
-
-    def _by_shape(
-        self, ready: list[records.Waiting], now: datetime.datetime,
-        result: SweepResult,
-    ) -> dict[shape_cache.Shape, list[records.Waiting]]:
-        """Return the servers of each shape.
-
-        A server is left out if its shape is not known in time.
-        """
-        by_shape = collections.defaultdict(list)
-        known = self._shapes.of([server.uuid for server in sorted(
-            ready, key=lambda server: -server.priority)], now)
-        for server in ready:
-            shape = known.get(server.uuid)
-            if isinstance(shape, shape_cache.Shape):
-                by_shape[shape].append(server)
-            elif shape is not None:
-                result.reasons[server.uuid] = shape
-        return by_shape
-
-    def _capacity_reasons(
-        self, shape: shape_cache.Shape, servers: list[records.Waiting],
-        now: datetime.datetime,
-    ) -> dict[str, reasons.Reason]:
-        """Return the reasons of servers of a shape that has no room.
-
-        A message changes only when its code does. So Placement is asked what
-        is short only if one of the owners does not read this code yet.
-        """
-        code = reasons.Code.CAPACITY
-        reason = reasons.Reason(code)
-        if any(self._notifier.published(server.uuid) != code.value
-               for server in servers):
-            reason = self._checks.shortage(shape, now)
-        return {server.uuid: reason for server in servers}
-
-    def _admit(
-        self, server: records.Waiting, shape: shape_cache.Shape,
-        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
-        result: SweepResult,
-    ) -> parallel.Request | None:
-        """Return the request for the rebuild of a server.
-
-        It counts as sent. If the server may not be sent now, the result is
-        None, and the reason is noted.
-        """
-        reason = (self._reason_to_wait(server, section, now)
-                  or self._in_flight.refusal(
-                      shape, self._checks.room(shape), section, now))
-        if reason is not None:
-            result.reasons[server.uuid] = reason
-            return None
-        try:
-            image_id = images.to_name(self._context, server.uuid)
-        except images.Unknown as error:
-            result.reasons[server.uuid] = refusals.block(
-                self._backoff, server, str(error), section, now)
-            return None
-        if not self._may_still_go(server, section, now, result):
-            return None
-        self._in_flight.record_sent(server, shape, now)
-        return parallel.Request(server, shape, image_id)
-
-    def _may_still_go(
-        self, server: records.Waiting, section: cfg.ConfigOpts.GroupAttr,
-        now: datetime.datetime, result: SweepResult,
-    ) -> bool:
-        """Tell whether operators let a server go; if it waits on, note why."""
-        # They may have decided something since the sweep began.
-        renewed = eligibility.renewed(self._context, server)
-        if renewed is None:
-            # If its waiting has ended, nobody reads this.
-            refusals.block(self._backoff, server, _UNREADABLE, section, now)
-            return False
-        reason = hold_reasons.reason(renewed, section, now)
-        if reason is not None:
-            result.reasons[server.uuid] = reason
-        return reason is None
-
-    def _request(
-        self, batch: list[parallel.Request],
-        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
-        result: SweepResult,
-    ) -> None:
-        """Request rebuilds that were admitted, and note the answers.
+    def _obey(self, command: decide.Command, run: _Run) -> None:
+        """Do what was decided.
 
         :raises NoApi: if an answer tells of an outage.
+        :raises NoPlacement: likewise.
         """
-        if not batch:
-            return
-        accepted: set[str] = set()
+        if isinstance(command, decide.Send):
+            self._send(command.requests, run)
+        elif isinstance(command, decide.AskRooms):
+            self._ask_rooms(command.questions, run)
+        elif isinstance(command, decide.AskShares):
+            self._ask_shares(command.project_ids, run)
+        elif isinstance(command, decide.AskShort):
+            self._ask_short(command.questions, run)
+        else:
+            with self._telling_of_hosts():
+                self._ledger.learned(self._eyes.builds(
+                    run.now.utc - ledgers.HISTORY), run.now.utc)
+            run.answers.builds = True
+
+    def _send(self, requests: list[values.Request], run: _Run) -> None:
         started = time.monotonic()
-        try:
-            answers = parallel.answers(self._requester, batch)
-            accepted = {
-                request.server.uuid for request, answer in zip(batch, answers)
-                if answer.outcome is _Outcome.ACCEPTED}
-        finally:
-            self._in_flight.withdraw(
-                request.server for request in batch
-                if request.server.uuid not in accepted)
-        result.request_seconds += time.monotonic() - started
-        result.answers.update(
-            (request.server.uuid, answer)
-            for request, answer in zip(batch, answers))
+        answers = self._hands.request(
+            [request.server for request in requests])
+        run.result.request_seconds += time.monotonic() - started
         error: exceptions.NoApi | None = None
-        for request, answer in zip(batch, answers):
-            try:
-                self._process_answer(request.server, answer, section, now,
-                                     result)
-            except exceptions.NoApi as outage:
-                error = outage
+        for request, answer in zip(requests, answers):
+            uuid = request.server.uuid
+            if answer.outcome is values.Outcome.NOT_ASKED:
+                run.answers.not_asked[uuid] = answer.reason
+            else:
+                run.result.answers[uuid] = answer
+            if self._ledger.answered(request, answer, run.section, run.now):
+                error = exceptions.NoApi(answer.text, answer.outcome.value)
         if error is not None:
             raise error
 
-    def _process_answer(
-        self, server: records.Waiting, answer: rebuilds.Answer,
-        section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
-        result: SweepResult,
-    ) -> None:
-        """Note what was answered.
+    def _ask(
+        self, items: list[_Item],
+        ask: collections.abc.Callable[[_Item], _Answer],
+        answers: dict[_Item, _Answer], run: _Run,
+    ) -> list[_Item]:
+        """Ask Placement about each; three failures in a row end that.
 
-        :raises NoApi: if the answer tells of an outage.
+        :param answers: what this adds to.
+        :returns: those that it fails for.
+        :raises NoPlacement: if it fails for all: nothing is wrong with them.
         """
-        if answer.outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
-            raise exceptions.NoApi(answer.text, answer.outcome.value)
-        if answer.outcome is _Outcome.NO_ROLE:
-            result.without_role.add(server.project_id)
-        if answer.outcome is _Outcome.ACCEPTED:
-            self._backoff.end(server.uuid)
-            self._backoff.end(server.project_id)
-        reason = refusals.rest(self._backoff, server, answer, section, now)
-        outage = self._failures.record(
-            server.uuid, answer.outcome in _FAILURES)
-        if outage:
-            raise exceptions.NoApi(answer.text, answer.outcome.value)
-        if reason is not None:
-            result.reasons[server.uuid] = reason
+        failures, failed = self._ledger.questions, []
+        error: exceptions.NoPlacement | None = None
+        asked = 0
+        for item in sorted(items, key=lambda item: failures.rank(str(item))):
+            if run.stopped():
+                break
+            asked += 1
+            try:
+                answers[item] = ask(item)
+            except exceptions.NoPlacement as raised:
+                LOG.warning('Placement does not answer about %s: %s', item,
+                            raised)
+                error = raised
+                failed.append(item)
+            if failures.record(str(item), item in failed):
+                break
+        if error is not None and len(failed) == asked:
+            raise error
+        return failed
 
+    def _ask_rooms(self, questions: list[values.Question], run: _Run) -> None:
+        def room(question: values.Question) -> values.Room:
+            started = time.monotonic()
+            found = self._eyes.room(question)
+            run.result.probes += 1
+            run.result.probe_seconds += time.monotonic() - started
+            return found
+        for question in self._ask(questions, room, run.answers.rooms, run):
+            self._ledger.rests.begin(
+                question, texts.PLACEMENT_FAILS, run.now.seconds, _FAILED,
+                _FAILED)
 
-def _to_show(
-    waiting: collections.abc.Iterable[records.Waiting],
-    section: cfg.ConfigOpts.GroupAttr, now: datetime.datetime,
-) -> set[str]:
-    """Return the servers that are to be shown as BUILD."""
-    if section.show != 'build':
-        return set()
-    return {server.uuid for server in waiting
-            if server.asked and server.deadline > now}
+    def _ask_shares(self, project_ids: list[str], run: _Run) -> None:
+        shares: dict[str, float] = {}
+        failed = self._ask(project_ids, self._eyes.share, shares, run)
+        for project_id, share in shares.items():
+            self._shares.put(project_id, share)
+        run.answers.shares.update(shares, **dict.fromkeys(failed, _UNKNOWN))
+
+    def _ask_short(self, questions: list[values.Question], run: _Run) -> None:
+        for question in questions:
+            try:
+                reason = self._eyes.short(question)
+            except exceptions.NoPlacement:
+                reason = texts.NO_HOST_HAS_ROOM
+            self._short.put(question, reason)
+            run.answers.short[question] = reason

@@ -21,6 +21,8 @@ from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -49,11 +51,11 @@ class NotBuried(Exception):
 class Asked:
     """What a server asks for.
 
-    :param queries: for Placement.
-    :param spec: the RequestSpec that they are made of.
+    :param question: for Placement.
+    :param spec: the RequestSpec that it is made of.
     """
 
-    queries: shapes.Queries
+    question: values.Question
     spec: objects.RequestSpec
 
 
@@ -101,7 +103,7 @@ class Explanation:
 
     uuid: str
     asked: list[queries.Demand]
-    reason: reasons.Reason | None
+    reason: values.Reason | None
     short: list[Short] = dataclasses.field(default_factory=list)
     hosts: int = 0
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -117,19 +119,19 @@ def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     instance, spec = read(context, uuid)
     notes = list(_notes(spec))
     try:
-        query, fallback = _asked(context, instance, spec).queries
+        question = _asked(context, instance, spec).question
     except Exception as error:
         return Explanation(uuid, [], reasons.refused(error, uuid), notes=notes)
-    asked = queries.demands(query)
-    room = probes.with_fallback(context, query, fallback)
+    asked = queries.demands(question.query)
+    room = probes.answer(context, question)
     if room.problem:
-        return Explanation(uuid, asked, reasons.Reason(
-            reasons.Code.CAPACITY, room.problem), notes=notes)
+        return Explanation(uuid, asked, values.Reason(
+            values.Code.CAPACITY, room.problem), notes=notes)
     if room.is_fallback:
         notes.append(_FALLBACK)
     if room:
         return Explanation(uuid, asked, None, hosts=room.hosts, notes=notes)
-    short = list(shortage(context, query))
+    short = list(shortage(context, question.query))
     return Explanation(uuid, asked, capacity(short), short, notes=notes)
 
 
@@ -160,21 +162,18 @@ def shortage(
             yield Short(demand, room.hosts)
 
 
-def capacity(short: list[Short]) -> reasons.Reason:
+def capacity(short: list[Short]) -> values.Reason:
     """Return the reason of a server for which there is no room."""
     if not short:
-        return reasons.Reason(
-            reasons.Code.CAPACITY,
-            'No host has room for the server, and more than one of the things '
-            'that it asks for is short.')
+        return texts.MORE_IS_SHORT
     text = '; '.join(map(str, short))
-    return reasons.Reason(
-        reasons.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
+    return values.Reason(
+        values.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
 
 
 def asked(
     context: nova_context.RequestContext, uuid: str
-) -> Asked | reasons.Reason:
+) -> Asked | values.Reason:
     """Return what a server asks for, or why that cannot be told.
 
     What is wrong with one server is in the way of no other.
@@ -195,7 +194,7 @@ def _asked(
     spec: objects.RequestSpec,
 ) -> Asked:
     complete = shapes.complete(context, instance, spec)
-    return Asked(shapes.queries(context, complete), complete)
+    return Asked(shapes.question(context, complete), complete)
 
 
 def read(

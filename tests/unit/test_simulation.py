@@ -12,7 +12,7 @@ from nova.scheduler.weights import ram
 from nova.tests.unit.scheduler import fakes
 import testtools
 
-from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import values
 from tools.simulation import cloud
 from tools.simulation import parts
 from tools.simulation import scenarios
@@ -101,10 +101,10 @@ class CloudTest(testtools.TestCase):
         for _ in range(2):
             one.schedule(LARGE)
         self.assertEqual(
-            (probes.Room(0, 0), probes.Room(1, 27)),
+            (values.Room(0, 0), values.Room(1, 27)),
             (one.offers(LARGE), one.offers(SMALL)))
         one.end(1, LARGE)
-        self.assertEqual(probes.Room(1, 1), one.offers(LARGE))
+        self.assertEqual(values.Room(1, 1), one.offers(LARGE))
 
     def test_it_chooses_as_the_weighers_of_nova_do(self):
         for spreading in (True, False):

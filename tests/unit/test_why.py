@@ -9,7 +9,7 @@ import testtools
 
 from cell0_rebuild.cmd import why as command
 from cell0_rebuild.wait import queries
-from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import why
 
 UUID = '4e6f1e5c-7a0c-4b1e-9d51-8c36e7a0f2b9'
@@ -44,5 +44,5 @@ class OutputTest(testtools.TestCase):
 
     def test_notes_come_last(self):
         text = shown(
-            reason=reasons.Reason(reasons.Code.BLOCKED), notes=['Mind it.'])
+            reason=texts.NO_ROLE, notes=['Mind it.'])
         self.assertEqual('Mind it.', text.splitlines()[-1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import values
 from tools.simulation import workload
 
 # Assumed: all hosts are alike, with these cores and GiB.
@@ -52,7 +52,7 @@ class Cloud:
         self._rooms: dict[_Room, set[int]] = collections.defaultdict(set)
         self._room_of: dict[int, _Room] = {}
         # What was found since something has changed.
-        self._offered: dict[workload.Flavor, probes.Room] = {}
+        self._offered: dict[workload.Flavor, values.Room] = {}
         self._taken: dict[workload.Flavor, bool] = {}
 
     def add(self, host: int, down: bool = False) -> None:
@@ -66,13 +66,13 @@ class Cloud:
         self._put(host, _Room(CORES, RAM, (
             1 if down else CORES + 1 if host % _ODD else _LARGE)))
 
-    def offers(self, flavor: workload.Flavor) -> probes.Room:
+    def offers(self, flavor: workload.Flavor) -> values.Room:
         """Return what Placement offers."""
         if flavor not in self._offered:
             fitting = [(room.servers(flavor), len(hosts))
                        for room, hosts in self._rooms.items()
                        if room.has(flavor)]
-            self._offered[flavor] = probes.Room(
+            self._offered[flavor] = values.Room(
                 sum(hosts for _, hosts in fitting),
                 sum(servers * hosts for servers, hosts in fitting))
         return self._offered[flavor]

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The waiting service: its order, its pace and its rests, without a Nova."""
+"""The service's own sweep, on a cloud that is not there."""
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import datetime
 import itertools
 import types
+import typing as ty
 import uuid
 
 from oslo_config import cfg
 
-from cell0_rebuild.wait import admission
-from cell0_rebuild.wait import hold_reasons
-from cell0_rebuild.wait import shape_cache
+from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import waiting_server as records
-from cell0_rebuild.wait import rebuild_state
+from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
 from tools.simulation import workload
 from tools.simulation import world as worlds
 
@@ -31,27 +32,19 @@ _PROBE = 0.03
 # Assumed: seconds from a request to the claim, and from there to ACTIVE.
 _CLAIM, _BUILD = 0.5, 20.0
 
-_State = rebuild_state.State
+_State = values.State
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class _Server:
     request: workload.Request
-    record: records.Waiting
+    kind: values.Kind
+    record: values.Waiting
 
 
-def _room(flavor: workload.Flavor) -> shape_cache.Shape:
-    return shape_cache.Shape(
+def _question(flavor: workload.Flavor) -> values.Question:
+    return values.Question(
         f'resources=VCPU:{flavor.cores},MEMORY_MB:{int(flavor.ram * 1024)}')
-
-
-def _shape(server: _Server) -> shape_cache.Shape:
-    """Return the shape of a server; those of other projects have others."""
-    return dataclasses.replace(
-        _room(server.request.flavor), likeness=server.record.project_id)
-
-
-_Queue = dict[int, list[_Server]]
 
 
 def defaults() -> types.SimpleNamespace:
@@ -64,113 +57,153 @@ def defaults() -> types.SimpleNamespace:
 
 
 class Service:
-    """Sweeps as :class:`cell0_rebuild.wait.sweep.Sweeper` does."""
+    """The eyes and the hands of a sweeper, and those whom it tells."""
 
     def __init__(
         self, policy: str, aging: datetime.timedelta = order.A_WHOLE_QUOTA
     ) -> None:
         """:param policy: ``fair`` or ``fifo``."""
-        self._section, self._aging = defaults(), aging
+        self._section = defaults()
         self._section.order = policy
-        # The servers of each shape and project, the oldest first.
-        self._queues: dict[workload.Flavor, _Queue] = {
-            flavor: {} for flavor in workload.FLAVORS}
-        self._ended: dict[str, tuple[float, rebuild_state.State]] = {}
+        # A larger share is as good as a longer time.
+        self._aging = aging / order.A_WHOLE_QUOTA
+        # The servers of each kind, which all are of one project.
+        self._queues: dict[values.Kind, list[_Server]] = {}
+        self._known: dict[str, _Server] = {}
+        self._ended: dict[str, tuple[float, values.State]] = {}
+        self._sent: set[str] = set()
+        self._shapes = {flavor: values.Shape(_question(flavor))
+                        for flavor in workload.FLAVORS}
+        self._flavors = {shape.question: flavor
+                         for flavor, shape in self._shapes.items()}
 
     def begin(self, world: worlds.World) -> None:
         """Begin with nobody."""
         self._world = world
-        self._admission = admission.Admission(lambda: world.now)
+        self._sweeper = sweep.Sweeper(
+            lambda: ty.cast(ty.Any, self._section), self, self, self, self,
+            self._now)
         world.at(0.0, self._turn)
+
+    def _now(self) -> values.Now:
+        return values.Now(
+            _BEGIN + datetime.timedelta(seconds=self._world.now),
+            self._world.now)
 
     def wait(self, request: workload.Request) -> None:
         """Have a server wait that asked for it."""
-        record = records.Waiting(
+        record = values.Waiting(
             str(uuid.UUID(int=request.number)), str(request.project),
             _BEGIN + datetime.timedelta(seconds=request.at), _NEVER, True)
-        self._queues[request.flavor].setdefault(request.project, []).append(
-            _Server(request, record))
+        # Those of other projects have others.
+        kind = values.Kind(self._shapes[request.flavor], record.project_id)
+        server = self._known[record.uuid] = _Server(request, kind, record)
+        self._queues.setdefault(kind, []).append(server)
 
     def _turn(self) -> None:
-        now = _BEGIN + datetime.timedelta(seconds=self._world.now)
-        self._settle(now)
-        shapes = {flavor for flavor, queue in self._queues.items() if any(
-            self._is_ready(server, now)
-            for servers in queue.values() for server in servers)}
-        self._admission.forget_others([_room(flavor) for flavor in shapes])
-        # Python orders a set by chance.
-        self._send([server for flavor in sorted(shapes, key=str)
-                    if self._world.cloud.offers(flavor)
-                    for server in self._first(flavor, now)], now)
+        self._after = itertools.count(1)
+        shapes = {kind.shape for kind, servers in self._queues.items()
+                  if servers}
+        # Else nothing would be done.
+        if self._sent or any(map(self._has_room, shapes)):
+            self._sweeper.sweep()
         self._world.at(self._world.now + pacing.interval(
             len(shapes), _PROBE, self._section.probe_budget, False),
             self._turn)
 
-    def _settle(self, now: datetime.datetime) -> None:
-        for number in list(self._admission.on_their_way):
-            at, state = self._ended.get(number, (self._world.now + 1, None))
-            if state is not None and at <= self._world.now:
-                self._admission.record_end(number, state, self._section, now)
-                self._admission.record_build(state, now)
-                del self._ended[number]
+    def _has_room(self, shape: values.Shape) -> bool:
+        return bool(self.room(shape.question))
+
+    def census(self) -> values.Census:
+        """Return those who can be sent: of a kind no more than at once.
+
+        To order the others, too, would be most of the work.
+        """
+        now = self._now().utc
+        return values.Census([
+            server.record for kind, servers in self._queues.items()
+            if self._has_room(kind.shape) for server in itertools.islice(
+                (one for one in servers if self._is_ready(one, now)),
+                self._section.at_once)])
 
     def _is_ready(self, server: _Server, now: datetime.datetime) -> bool:
-        return (server.record.uuid not in self._admission.on_their_way
-                and hold_reasons.reason(
-                    server.record, self._section, now) is None)
+        return (server.record.uuid not in self._sent
+                and decide.why_held(
+                    server.record, ty.cast(ty.Any, self._section), now
+                ) is None)
 
-    def _first(
-        self, flavor: workload.Flavor, now: datetime.datetime
-    ) -> list[_Server]:
-        """Return those who can be sent: of a project no more than at once.
+    def kinds(
+        self, uuids: collections.abc.Sequence[str],
+        waiting: collections.abc.Container[str],
+    ) -> dict[str, values.Kind | values.Reason]:
+        """Return what each asks for."""
+        return {one: self._known[one].kind for one in uuids}
 
-        The others need not be ordered, which is most of the work.
-        """
-        return [server for servers in self._queues[flavor].values()
-                for server in itertools.islice(
-                    (one for one in servers if self._is_ready(one, now)),
-                    self._section.at_once)]
+    def state(self, uuid: str) -> values.State:
+        """Tell where a server is."""
+        at, state = self._ended.get(uuid, (0.0, _State.ON_ITS_WAY))
+        if state is _State.ON_ITS_WAY or at > self._world.now:
+            return _State.ON_ITS_WAY
+        self._sent.discard(uuid)
+        del self._ended[uuid]
+        return state
 
-    def _send(self, fitting: list[_Server], now: datetime.datetime) -> None:
-        if not fitting:
-            return
-        projects = {server.request.project for server in fitting}
-        servers = {server.record.uuid: server for server in fitting}
-        shapes = {server.record.uuid: _shape(server) for server in fitting}
-        after, full = itertools.count(1), set()
-        for record in self._admission.ordered(order.ordered(
-                self._section.order,
-                [server.record for server in fitting],
-                {str(project): self._world.share(project)
-                 for project in projects}, self._aging), shapes):
-            server, shape = servers[record.uuid], shapes[record.uuid]
-            # Who is told no in a sweep is told so again.
-            if shape in full:
-                continue
-            room = self._world.cloud.offers(server.request.flavor)
-            if self._admission.refusal(shape, room, self._section, now):
-                full.add(shape)
-            else:
-                self._count(server, now)
-                self._admission.record_sent(record, shape, now)
-                self._world.at(
-                    self._world.now + next(after) * _CLAIM, self._try, server)
+    def builds(self, begin: datetime.datetime) -> list[values.Build]:
+        """Return none: nobody else requests rebuilds."""
+        return []
 
-    def _count(self, server: _Server, now: datetime.datetime) -> None:
-        """Count whether an older one alike comes later."""
-        alike = self._queues[server.request.flavor][server.request.project]
-        self._world.counts.inversions += any(
-            self._is_ready(one, now) for one in itertools.takewhile(
-                lambda one: one is not server, alike))
+    def room(self, question: values.Question) -> values.Room:
+        """Return what Placement offers."""
+        return self._world.cloud.offers(self._flavors[question])
+
+    def share(self, project_id: str) -> float:
+        """Return which part of its quota a project uses."""
+        return self._world.share(int(project_id)) * self._aging
+
+    def short(self, question: values.Question) -> values.Reason:
+        """Return what everybody reads already."""
+        return texts.NO_HOST_HAS_ROOM
+
+    def load(self, uuids: collections.abc.Collection[str]) -> None:
+        """Read nothing."""
+
+    def published(self, uuid: str) -> str | None:
+        """Return what everybody reads."""
+        return texts.NO_HOST_HAS_ROOM.code.value
+
+    def publish(
+        self, reasons_of: collections.abc.Mapping[str, values.Reason]
+    ) -> int:
+        """Tell nobody."""
+        return 0
+
+    def update(
+        self, waiting: collections.abc.Set[str],
+        shown: collections.abc.Set[str],
+    ) -> None:
+        """Show nothing."""
+
+    def request(
+        self, servers: collections.abc.Sequence[values.Waiting]
+    ) -> list[values.Answer]:
+        """Accept rebuilds; the scheduler takes them one by one."""
+        for record in servers:
+            server = self._known[record.uuid]
+            alike = self._queues[server.kind]
+            self._world.counts.inversions += any(
+                self._is_ready(one, self._now().utc)
+                for one in alike[:alike.index(server)])
+            self._sent.add(record.uuid)
+            after = next(self._after) * _CLAIM
+            self._world.at(self._world.now + after, self._try, server)
+        return [values.Answer(values.Outcome.ACCEPTED) for _ in servers]
 
     def _try(self, server: _Server) -> None:
         world, record = self._world, server.record
-        alike = self._queues[server.request.flavor][server.request.project]
         if world.retry(server.request):
-            alike.remove(server)
+            self._queues[server.kind].remove(server)
             self._ended[record.uuid] = world.now + _BUILD, _State.LANDED
             return
         self._ended[record.uuid] = world.now, _State.BURIED
         server.record = dataclasses.replace(
-            record, failures=record.failures + 1,
-            tried_at=_BEGIN + datetime.timedelta(seconds=world.now))
+            record, failures=record.failures + 1, tried_at=self._now().utc)

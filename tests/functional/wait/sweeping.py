@@ -10,6 +10,8 @@ from nova.db.main import models
 from oslo_utils import timeutils
 
 from cell0_rebuild.wait import factory
+from cell0_rebuild.wait import times
+from cell0_rebuild.wait import values
 from tests.functional import asking
 from tests.functional import base
 from tests.functional import databases
@@ -47,9 +49,13 @@ class SweepMixin(asking.AskingMixin):
 
     def a_sweeper(self):
         """Return what a service that has just started sweeps with."""
-        sweeper = factory.sweeper()
-        sweeper._clock = lambda: timeutils.utcnow() + self.later
-        return sweeper
+        return factory.sweeper(clock=self.now)
+
+    def now(self):
+        """Return the present, as the service takes it."""
+        utc, seconds = times.now()
+        return values.Now(
+            utc + self.later, seconds + self.later.total_seconds())
 
     def fill(self):
         """Leave no VCPU on the host."""

@@ -88,7 +88,7 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_it_goes_on_when_one_lands(self):
         log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.wait.in_flight'))
+            'cell0_rebuild.wait.sweep'))
         with host_is_broken():
             self.sweep_for(3)
         self.sweep_for(10)

@@ -8,13 +8,14 @@ from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild import cells
 from cell0_rebuild.wait import notices
-from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
 
-CAPACITY = reasons.Reason(reasons.Code.CAPACITY)
-BLOCKED = reasons.Reason(reasons.Code.BLOCKED, 'It is locked.')
+CAPACITY = texts.NO_HOST_HAS_ROOM
+BLOCKED = values.Reason(values.Code.BLOCKED, 'It is locked.')
 
 
 def a_service(**how):
@@ -80,7 +81,7 @@ class NoticesTestCase(base.FunctionalTestCase):
 
     def test_another_text_of_the_same_code_is_not_written(self):
         self.notices.publish({self.uuid: BLOCKED})
-        other = reasons.Reason(reasons.Code.BLOCKED, 'Something else.')
+        other = values.Reason(values.Code.BLOCKED, 'Something else.')
         self.assertEqual(
             0, self.notices.publish({self.uuid: other})
             + self.notices.publish({self.uuid: other}))
@@ -128,8 +129,8 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.assertEqual(1, len(self.told()))
 
     def test_of_what_is_too_long_the_end_is_told_that_says_what_to_do(self):
-        self.notices.publish({self.uuid: reasons.Reason(
-            reasons.Code.BLOCKED, f'{"é" * 300}. What to do.')})
+        self.notices.publish({self.uuid: values.Reason(
+            values.Code.BLOCKED, f'{"é" * 300}. What to do.')})
         [told] = self.told()
         self.assertRegex(told, '^blocked: é.*é. What to do.$')
         self.assertLessEqual(len(told.encode()), 255)

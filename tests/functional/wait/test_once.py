@@ -10,7 +10,7 @@ from nova.db.main import models
 from oslo_utils import timeutils
 
 from cell0_rebuild.cmd import wait
-from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional import databases
 from tests.functional.wait import sweeping
@@ -33,7 +33,7 @@ class OnceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def codes_told(self, server):
         """Return the codes of the reasons that the owner reads."""
-        return [reasons.parsed(message)[0] for message in self.told(server)]
+        return [values.parsed(message)[0] for message in self.told(server)]
 
     def test_a_dry_run_prints_who_would_be_rebuilt_and_who_waits(self):
         self.assertEqual(

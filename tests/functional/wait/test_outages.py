@@ -14,7 +14,7 @@ from nova.tests.unit import fake_requests
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import values
 from cell0_rebuild.wait import why
 from tests.functional import base
 from tests.functional import databases
@@ -57,7 +57,7 @@ class GoneNetworkTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_why_says_so(self):
         found = why.explain(nova_context.get_admin_context(), self.bad['id'])
-        self.assertEqual(reasons.Code.BLOCKED, found.reason.code)
+        self.assertEqual(values.Code.BLOCKED, found.reason.code)
         self.assertIn('is gone', str(found.reason))
 
 
@@ -152,7 +152,7 @@ class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_it_is_no_longer_looked_at_after_an_hour(self):
         log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.wait.in_flight'))
+            'cell0_rebuild.wait.sweep'))
         self.later = datetime.timedelta(hours=2)
         self.flags(pause=True, group=keystone.GROUP)
         with databases.down('cell1'):

@@ -9,11 +9,12 @@ from oslo_utils.fixture import uuidsentinel
 import webob
 
 from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional import databases
 from tests.functional.wait import keystone
 
-Outcome = rebuilds.Outcome
+Outcome = values.Outcome
 
 
 class RebuildsTestCase(base.FunctionalTestCase):
@@ -46,7 +47,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
         return answer.text
 
     def test_the_server_is_rebuilt_as_it_was_asked_for(self):
-        self.assertEqual(rebuilds.Answer(Outcome.ACCEPTED), self.ask())
+        self.assertEqual(values.Answer(Outcome.ACCEPTED), self.ask())
         server = self.active(self.server)
         for same in ('id', 'name', 'tenant_id', 'user_id', 'image'):
             self.assertEqual(self.server[same], server[same])

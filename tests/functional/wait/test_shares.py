@@ -4,7 +4,6 @@
 
 from nova import context as nova_context
 from nova import exception
-from nova.scheduler.client import report
 from nova.tests.unit import fake_requests
 from oslo_limit import fixture as limit_fixture
 
@@ -25,10 +24,7 @@ class SharesTestCase(base.FunctionalTestCase):
 
     def share(self):
         """Return the share of the project."""
-        found = shares.shares(
-            nova_context.get_admin_context(), [self.project])
-        self.assertEqual([self.project], list(found))
-        return found[self.project]
+        return shares.share(nova_context.get_admin_context(), self.project)
 
     def create(self):
         """Create the server."""
@@ -77,38 +73,18 @@ class SharesTestCase(base.FunctionalTestCase):
         counts = self.useFixture(counting.CountingFixture())
         counts.count_requests(self)
         with counts.step('shares') as found:
-            shares.shares(nova_context.get_admin_context(),
-                          [self.project, 'another', self.project])
-        self.assertEqual(2, found['http placement get'])
+            self.share()
+        self.assertEqual(1, found['http placement get'])
 
-    def test_who_placement_fails_for_counts_as_who_uses_the_quota_up(self):
-        self.create()
-        used = report.SchedulerReportClient.get_usages_counts_for_quota
-
-        def fails(client, context, project_id, *args, **kwargs):
-            if project_id == 'another':
-                raise exception.UsagesRetrievalFailed(
-                    project_id=project_id, user_id='')
-            return used(client, context, project_id, *args, **kwargs)
+    def test_usage_that_cannot_be_told_is_an_outage(self):
         self.stub_out(
             'nova.scheduler.client.report.SchedulerReportClient.'
-            'get_usages_counts_for_quota', fails)
-        self.assertEqual(
-            {'another': 1, self.project: 512 / 2048}, shares.shares(
-                nova_context.get_admin_context(), ['another', self.project]))
+            'get_usages_counts_for_quota', self.fails)
+        self.assertRaises(exceptions.NoPlacement, self.share)
 
-    def test_a_share_is_remembered_for_a_minute(self):
-        counts = self.useFixture(counting.CountingFixture())
-        counts.count_requests(self)
-        now = [0]
-        remembered = shares.Shares(
-            nova_context.get_admin_context(), lambda: now[0])
-        with counts.step('shares') as found:
-            for seconds in (0, 59, 60):
-                now[0] = seconds
-                self.assertEqual(
-                    {self.project: 0}, remembered.of([self.project]))
-        self.assertEqual(2, found['http placement get'])
+    def fails(self, *args, **kwargs):
+        raise exception.UsagesRetrievalFailed(
+            project_id=self.project, user_id='')
 
     def test_placement_that_refuses_is_told(self):
         self.stub_out(

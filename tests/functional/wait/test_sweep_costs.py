@@ -2,11 +2,8 @@
 
 """What a sweep costs while nothing fits: by shapes, not by servers."""
 
-from unittest import mock
-
 import fixtures
 
-from cell0_rebuild.wait import reasons
 from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
@@ -65,33 +62,6 @@ class SweepCostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual({'sql'}, {kind.split()[0] for kind in costs})
         self.assertEqual({'SELECT'}, {kind.split()[1] for kind in costs})
         self.assertEqual([], self.asked())
-
-    def test_a_shape_that_rests_costs_no_share(self):
-        self.bury_many(SHAPES)
-        self.reserve_vcpus('host1', 0)
-        for _ in range(2):
-            with mock.patch('cell0_rebuild.wait.admission.Admission.rest',
-                            autospec=True, return_value=reasons.Reason(
-                                reasons.Code.SCHEDULER)):
-                costs, waiting = self.cost()
-            self.assertEqual(SHAPES, waiting)
-            self.assertEqual(SHAPES, costs['http placement get'])
-        self.assertEqual([], self.asked())
-
-    def test_a_share_costs_nothing_in_the_next_sweep_nor_when_stopped(self):
-        self.bury_many(SHAPES)
-        self.reserve_vcpus('host1', 0)
-        nobody = mock.patch(
-            'cell0_rebuild.wait.admission.Admission.refusal', autospec=True,
-            return_value=reasons.Reason(reasons.Code.ORDER))
-        with nobody:
-            with mock.patch('cell0_rebuild.wait.admission.Admission.stopped',
-                            True):
-                self.assertEqual(
-                    SHAPES, self.cost()[0]['http placement get'])
-            self.assertEqual(
-                [SHAPES + 1, SHAPES],
-                [self.cost()[0]['http placement get'] for _ in range(2)])
 
     def test_it_costs_the_same_whatever_the_number_of_servers(self):
         self.bury_many(SHAPES)

@@ -3,11 +3,15 @@
 """Waiting servers, for tests of what is a function of plain values."""
 
 import datetime
+import types
 import uuid
 
 from hypothesis import strategies as st
+from oslo_config import cfg
 
-from cell0_rebuild.wait import waiting_server
+from cell0_rebuild.wait import options as wait_options
+from cell0_rebuild.wait import values
+
 
 NOON = datetime.datetime(2026, 3, 1, 12)
 HOUR = datetime.timedelta(hours=1)
@@ -15,16 +19,32 @@ HOUR = datetime.timedelta(hours=1)
 PROJECTS = ('a', 'b', 'c')
 
 
-def server(number=1, project='a', age=0, **values):
+def server(number=1, project='a', age=0, **fields):
     """Return a server.
 
     :param number: which its UUID is made from.
     :param age: how many hours before noon it was created.
     """
     created_at = NOON - age * HOUR
-    return waiting_server.Waiting(
+    return values.Waiting(
         str(uuid.UUID(int=number)), project, created_at,
-        created_at + 24 * HOUR, True, **values)
+        created_at + 24 * HOUR, True, **fields)
+
+
+def kind(query, fallback=None, group=None, likeness=''):
+    """Return the kind of servers that ask for something."""
+    return values.Kind(
+        values.Shape(values.Question(query, fallback), group), likeness)
+
+
+def section(**options):
+    """Return what the options of the service are if nobody sets them."""
+    conf = cfg.ConfigOpts()
+    wait_options.register(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    return types.SimpleNamespace(**{
+        **{opt.dest: conf[wait_options.GROUP.name][opt.dest]
+           for opt in wait_options.OPTS}, **options})
 
 
 def servers(**fixed):

@@ -16,6 +16,11 @@ policies = st.sampled_from(['fair', 'fifo'])
 some = samples.servers().filter(bool)
 
 
+def ordered(policy, servers, shares):
+    """Return the servers in the order of a policy."""
+    return order.ordered(servers, shares if policy == 'fair' else {})
+
+
 def before(found, server):
     """Return the UUIDs of other projects that come before a server."""
     uuids = [one.uuid for one in found]
@@ -33,7 +38,7 @@ class OrderTest(testtools.TestCase):
 
     def assert_order(self, expected, policy, servers, shares):
         self.assertEqual(expected, [
-            int(one.uuid[-4:]) for one in order.ordered(
+            int(one.uuid[-4:]) for one in ordered(
                 policy, servers, shares)])
 
     def test_the_oldest_is_first(self):
@@ -52,13 +57,6 @@ class OrderTest(testtools.TestCase):
             self.assert_order(
                 expected, 'fair', [samples.server(1, 'a', age=age),
                                    samples.server(2, 'b')], shares)
-
-    def test_how_long_makes_up_for_a_whole_quota_can_be_told(self):
-        servers = [samples.server(1, 'a', age=2), samples.server(2, 'b')]
-        for hours, expected in ((1, [1, 2]), (3, [2, 1])):
-            self.assertEqual(expected, [int(one.uuid[-4:]) for one in (
-                order.ordered('fair', servers, {'a': 1.0},
-                              hours * samples.HOUR))])
 
     def test_who_stands_back_is_as_if_he_had_come_later(self):
         servers = [samples.server(1, age=3, nice=2), samples.server(2, age=2)]
@@ -81,25 +79,25 @@ class LawsTest(testtools.TestCase):
     @hypothesis.given(policies, samples.servers(), samples.shares)
     def test_no_server_is_forgotten_or_doubled(
             self, policy, servers, shares):
-        found = order.ordered(policy, servers, shares)
+        found = ordered(policy, servers, shares)
         self.assertCountEqual(servers, found)
 
     @hypothesis.given(
         policies, samples.servers(), samples.shares, st.randoms())
     def test_a_restart_changes_nothing(
             self, policy, servers, shares, shuffler):
-        found = order.ordered(policy, servers, shares)
+        found = ordered(policy, servers, shares)
         again = random.Random(shuffler.random()).sample(
             servers, len(servers))
-        self.assertEqual(found, order.ordered(policy, again, dict(shares)))
+        self.assertEqual(found, ordered(policy, again, dict(shares)))
 
     @hypothesis.given(policies, some, samples.shares, st.data())
     def test_the_others_stay_in_order_when_one_goes(
             self, policy, servers, shares, data):
         gone = data.draw(st.sampled_from(servers))
-        found = order.ordered(policy, servers, shares)
+        found = ordered(policy, servers, shares)
         found.remove(gone)
-        self.assertEqual(found, order.ordered(
+        self.assertEqual(found, ordered(
             policy, [one for one in servers if one is not gone], shares))
 
     @hypothesis.given(policies, some, samples.shares, st.data())
@@ -107,12 +105,12 @@ class LawsTest(testtools.TestCase):
             self, policy, servers, shares, data):
         chosen = data.draw(st.sampled_from(servers))
         hours = data.draw(st.floats(0, 100))
-        found = order.ordered(policy, servers, shares)
+        found = ordered(policy, servers, shares)
         older = changed(
             servers, chosen,
             created_at=chosen.created_at - hours * samples.HOUR)
         ahead = [one.uuid for one in found].index(chosen.uuid)
-        self.assertLessEqual([one.uuid for one in order.ordered(
+        self.assertLessEqual([one.uuid for one in ordered(
             policy, older, shares)].index(chosen.uuid), ahead)
 
     @hypothesis.given(policies, some, samples.shares, st.data())
@@ -120,8 +118,8 @@ class LawsTest(testtools.TestCase):
             self, policy, servers, shares, data):
         chosen = data.draw(st.sampled_from(servers))
         nice = chosen.nice + data.draw(st.integers(1, 48))
-        found = order.ordered(policy, servers, shares)
-        nicer = order.ordered(
+        found = ordered(policy, servers, shares)
+        nicer = ordered(
             policy, changed(servers, chosen, nice=nice), shares)
         for own in servers:
             if own.project_id == chosen.project_id:
@@ -132,14 +130,14 @@ class LawsTest(testtools.TestCase):
             self, policy, servers, shares, data):
         chosen = data.draw(st.sampled_from(servers))
         nicer = changed(servers, chosen, nice=chosen.nice + 1)
-        rest = [[one for one in order.ordered(policy, some, shares)
+        rest = [[one for one in ordered(policy, some, shares)
                  if one.uuid != chosen.uuid] for some in (servers, nicer)]
         self.assertEqual(*rest)
 
     @hypothesis.given(policies, samples.servers(), samples.shares)
     def test_a_higher_priority_always_wins(self, policy, servers, shares):
         priorities = [
-            one.priority for one in order.ordered(policy, servers, shares)]
+            one.priority for one in ordered(policy, servers, shares)]
         self.assertEqual(sorted(priorities, reverse=True), priorities)
 
     @hypothesis.given(some, samples.shares, st.data())
@@ -148,32 +146,18 @@ class LawsTest(testtools.TestCase):
         more = {**shares, chosen.project_id: shares.get(
             chosen.project_id, 0) + data.draw(st.floats(0, 3))}
         self.assertLessEqual(
-            before(order.fair(servers, shares), chosen),
-            before(order.fair(servers, more), chosen))
+            before(order.ordered(servers, shares), chosen),
+            before(order.ordered(servers, more), chosen))
 
     @hypothesis.given(samples.servers(nice=0, priority=0), samples.shares)
     def test_servers_of_a_project_come_in_the_order_of_their_ages(
             self, servers, shares):
         for project in samples.PROJECTS:
-            found = [one.created_at for one in order.fair(servers, shares)
+            found = [one.created_at for one in order.ordered(servers, shares)
                      if one.project_id == project]
             self.assertEqual(sorted(found), found)
 
     @hypothesis.given(samples.servers(), samples.shares)
     def test_fifo_ignores_the_shares(self, servers, shares):
-        self.assertEqual(order.ordered('fifo', servers, {}),
-                         order.ordered('fifo', servers, shares))
-
-    @hypothesis.given(samples.servers())
-    def test_who_was_refused_stands_back_in_its_own_group_only(self, servers):
-        def group(server):
-            return server.project_id if server.project_id != 'a' else None
-
-        found = order.stand_back(servers, group, lambda one: one.nice)
-        self.assertEqual(list(map(group, servers)), list(map(group, found)))
-        for project in samples.PROJECTS:
-            alike = [one for one in servers if one.project_id == project]
-            self.assertEqual(
-                alike if project == 'a' else sorted(
-                    alike, key=lambda one: one.nice),
-                [one for one in found if one.project_id == project])
+        self.assertEqual(ordered('fifo', servers, {}),
+                         ordered('fifo', servers, shares))

@@ -10,6 +10,7 @@ import testtools
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import values
 
 PCPU, VCPU = 'resources=PCPU:2', 'resources=VCPU:2'
 FULL = {'allocation_requests': [], 'provider_summaries': {}}
@@ -93,33 +94,34 @@ class FallbackTest(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.client.report.report_client_singleton',
             lambda: client))
-        found = probes.with_fallback(
-            nova_context.get_admin_context(), PCPU, fallback)
+        found = probes.answer(
+            nova_context.get_admin_context(),
+            values.Question(PCPU, fallback))
         return found, [call.args[0].partition('?')[2]
                        for call in client.get.call_args_list]
 
     def test_it_is_not_asked_for_where_there_is_room(self):
         self.assertEqual(
-            (probes.Room(1, 2), [PCPU]),
+            (values.Room(1, 2), [PCPU]),
             self.found((200, _offers(['VCPU', 'PCPU']))))
 
     def test_it_is_not_asked_for_where_nothing_else_will_do(self):
         self.assertEqual(
-            (probes.Room(0), [PCPU]),
+            (values.Room(0), [PCPU]),
             self.found((200, FULL), fallback=None))
 
     def test_it_will_do_where_there_is_no_room(self):
         self.assertEqual(
-            (probes.Room(1, 2, is_fallback=True), [PCPU, VCPU]),
+            (values.Room(1, 2, is_fallback=True), [PCPU, VCPU]),
             self.found((200, FULL), (200, _offers(['VCPU']))))
 
     def test_hosts_that_report_pcpu_do_not_count(self):
         self.assertEqual(
-            probes.Room(1, 2, is_fallback=True), self.found(
+            values.Room(1, 2, is_fallback=True), self.found(
                 (200, FULL),
                 (200, _offers(['VCPU', 'PCPU'], ['VCPU'])))[0])
         self.assertEqual(
-            probes.Room(0),
+            values.Room(0),
             self.found((200, FULL), (200, _offers(['VCPU', 'PCPU'])))[0])
 
     def test_a_host_reports_what_any_of_its_providers_reports(self):
@@ -127,12 +129,12 @@ class FallbackTest(testtools.TestCase):
         offers['allocation_requests'].pop()
         offers['provider_summaries']['1']['root_provider_uuid'] = '0'
         self.assertEqual(
-            probes.Room(0), self.found((200, FULL), (200, offers))[0])
+            values.Room(0), self.found((200, FULL), (200, offers))[0])
 
     def test_why_placement_refuses_to_look_is_kept(self):
         problem = {'errors': [{'detail': 'No such trait.'}]}
         self.assertEqual(
-            probes.Room(0, problem='No such trait.'),
+            values.Room(0, problem='No such trait.'),
             self.found((400, problem), (200, FULL))[0])
 
     def test_a_placement_that_fails_then_is_away(self):

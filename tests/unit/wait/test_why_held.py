@@ -7,20 +7,19 @@ import types
 
 import testtools
 
-from cell0_rebuild.wait import hold_reasons
-from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import waiting_server as records
+from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import values
 
 NOW = datetime.datetime(2026, 11, 1, 12)
 HOUR = datetime.timedelta(hours=1)
 
 
-def code(pause=False, **values):
+def code(pause=False, **fields):
     """Return why a server is not tried, or None."""
-    server = records.Waiting(**{
+    server = values.Waiting(**{
         'uuid': 'a', 'project_id': 'p', 'created_at': NOW - HOUR,
-        'deadline': NOW + HOUR, 'asked': True, **values})
-    found = hold_reasons.reason(server, types.SimpleNamespace(
+        'deadline': NOW + HOUR, 'asked': True, **fields})
+    found = decide.why_held(server, types.SimpleNamespace(
         pause=pause, backoff=HOUR, backoff_max=HOUR), NOW)
     return found and found.code
 
@@ -31,20 +30,20 @@ class IdleTest(testtools.TestCase):
         self.assertIsNone(code())
 
     def test_its_time_is_over_at_the_deadline(self):
-        self.assertEqual(reasons.Code.EXPIRED, code(deadline=NOW))
+        self.assertEqual(values.Code.EXPIRED, code(deadline=NOW))
 
     def test_an_operator_or_a_lock_holds_it(self):
-        self.assertEqual(reasons.Code.HELD, code(held=True, locked=True))
-        self.assertEqual(reasons.Code.LOCKED, code(locked=True))
+        self.assertEqual(values.Code.HELD, code(held=True, locked=True))
+        self.assertEqual(values.Code.LOCKED, code(locked=True))
 
     def test_the_site_can_pause_all(self):
-        self.assertEqual(reasons.Code.PAUSED, code(pause=True))
+        self.assertEqual(values.Code.PAUSED, code(pause=True))
 
     def test_it_rests_after_a_rebuild_that_failed(self):
         self.assertEqual(
-            reasons.Code.BACKOFF, code(failures=1, tried_at=NOW))
+            values.Code.BACKOFF, code(failures=1, tried_at=NOW))
         self.assertIsNone(code(failures=1, tried_at=NOW - 2 * HOUR))
 
     def test_what_takes_longest_comes_first(self):
-        self.assertEqual(reasons.Code.EXPIRED, code(
+        self.assertEqual(values.Code.EXPIRED, code(
             pause=True, deadline=NOW, held=True, failures=1, tried_at=NOW))

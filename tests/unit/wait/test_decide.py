@@ -1,62 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
 
+"""What is done next: a pure function of what is known."""
+
 import dataclasses
 import datetime
-import types
 
 import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import admission
-from cell0_rebuild.wait import probes
-from cell0_rebuild.wait import reasons
-from cell0_rebuild.wait import rebuild_state
-from cell0_rebuild.wait import shape_cache
+from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import ledger
+from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
 SMALL, LARGE, HUGE = (
-    shape_cache.Shape(f'resources=VCPU:{cores}') for cores in (1, 3, 7))
+    samples.kind(f'resources=VCPU:{cores}') for cores in (1, 3, 7))
 KINDS = 40
 MINUTE = datetime.timedelta(minutes=1)
-LANDED = rebuild_state.State.LANDED
-BURIED = rebuild_state.State.BURIED
-FAILED = rebuild_state.State.FAILED_ON_HOST
+LANDED, BURIED = values.State.LANDED, values.State.BURIED
+FAILED = values.State.FAILED_ON_HOST
+ACCEPTED = values.Answer(values.Outcome.ACCEPTED)
 
 
-class AdmissionTest(testtools.TestCase):
+class DecideTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.section = types.SimpleNamespace(
-            at_once=4, per_minute=60, backoff=MINUTE,
-            backoff_max=30 * MINUTE)
+        self.section = samples.section()
         self.now, self.number = samples.NOON, 0
-        self.admission = admission.Admission(lambda: 0.0)
+        self.ledger = ledger.Ledger()
+        self.waiting = {}
 
-    def refusal(self, shape=SMALL, servers=99, others=(), hosts=1):
-        return self.admission.refusal(
-            shape, probes.Room(hosts, servers), self.section, self.now, others)
+    def present(self):
+        return values.Now(
+            self.now, (self.now - samples.NOON).total_seconds())
 
-    def send(self, shape=SMALL, servers=99, hosts=1):
+    def decided(self, kind=SMALL, servers=99, hosts=1, others=()):
+        """Decide about servers of a kind."""
+        self.ledger.others = list(others)
+        if kind not in self.waiting:
+            self.waiting[kind] = []
+        waiting = self.waiting[kind] = [
+            one for one in self.waiting[kind]
+            if one.uuid not in self.ledger.on_their_way]
+        while len(waiting) < 9:
+            self.number += 1
+            waiting.append(samples.server(self.number))
+        return self.decision(
+            {kind: waiting}, {kind: values.Room(hosts, servers)})
+
+    def decision(self, waiting, rooms):
+        """Decide about servers of kinds."""
+        queues = [queue for kind, servers in waiting.items()
+                  for queue in decide.queues(
+                      servers, {one.uuid: kind for one in servers},
+                      self.ledger, self.present())]
+        return decide.Decision(
+            decide.Seen(queues, {}, lambda uuid: None),
+            decide.Answers(
+                {kind.shape.question: room for kind, room in rooms.items()},
+                True, {queue.project_id: 0.0 for queue in queues}),
+            self.ledger, self.section, self.present())
+
+    def refusal(self, kind=SMALL, **known):
+        """Return why no other server of a kind is sent; None if one is."""
+        decision = self.decided(kind, **known)
+        if isinstance(decision.command, decide.Send):
+            return None
+        return decision.reasons()[self.waiting[kind][0].uuid]
+
+    def send(self, kind=SMALL, **known):
         """Send as many servers as may be, and return their UUIDs."""
         sent = []
-        while self.refusal(shape, servers, hosts=hosts) is None:
-            self.number += 1
-            server = samples.server(self.number)
-            self.admission.record_sent(server, shape, self.now)
-            sent.append(server.uuid)
+        while isinstance(
+                command := self.decided(kind, **known).command, decide.Send):
+            for request in command.requests:
+                self.accept(request)
+                sent.append(request.server.uuid)
         return sent
+
+    def accept(self, request):
+        self.ledger.answered(request, ACCEPTED, self.section, self.present())
 
     def settle(self, uuids, state=LANDED):
         for uuid in uuids:
-            self.admission.record_end(uuid, state, self.section, self.now)
-            self.admission.record_build(state, self.now)
+            self.ledger.ended(uuid, state, self.section, self.present())
 
     def widen(self):
         """Let as many servers land as it takes to send more at once."""
         for _ in range(3):
             self.settle(self.send())
+
+
+class DecideTest(DecideTestCase):
 
     def test_a_shape_begins_with_one_and_doubles(self):
         found = []
@@ -74,7 +111,7 @@ class AdmissionTest(testtools.TestCase):
     def test_no_more_go_at_a_time_than_there_is_room_for(self):
         self.widen()
         self.assertEqual(2, len(self.send(servers=2)))
-        self.assertIs(reasons.Code.ORDER, self.refusal(servers=2).code)
+        self.assertIs(values.Code.ORDER, self.refusal(servers=2).code)
 
     def test_those_of_another_shape_take_what_they_ask_for(self):
         self.widen()
@@ -90,45 +127,45 @@ class AdmissionTest(testtools.TestCase):
 
     def test_one_that_asks_for_nothing_of_it_takes_no_room(self):
         self.widen()
-        self.send(shape_cache.Shape('resources=CUSTOM_BAREMETAL:1'))
+        self.send(samples.kind('resources=CUSTOM_BAREMETAL:1'))
         self.assertIsNone(self.refusal(servers=1))
 
     def test_what_is_asked_for_in_several_groups_counts_together(self):
         self.widen()
-        self.send(shape_cache.Shape('resources=VCPU:1&resources_a=VCPU:2'))
+        self.send(samples.kind('resources=VCPU:1&resources_a=VCPU:2'))
         self.assertIsNotNone(self.refusal(servers=3))
         self.assertIsNone(self.refusal(servers=4))
 
     def test_each_group_loses_room_to_the_whole_of_another(self):
         self.widen()
-        self.send(shape_cache.Shape('resources=VCPU:4'))
-        halves = shape_cache.Shape('resources=VCPU:2&resources_a=VCPU:2')
+        self.send(samples.kind('resources=VCPU:4'))
+        halves = samples.kind('resources=VCPU:2&resources_a=VCPU:2')
         self.assertIsNotNone(self.refusal(halves, servers=2))
         self.assertIsNone(self.refusal(halves, servers=3))
 
     def test_each_group_takes_room_of_its_own(self):
         self.widen()
-        self.send(shape_cache.Shape('resources=VCPU:1&resources_a=VCPU:1'))
+        self.send(samples.kind('resources=VCPU:1&resources_a=VCPU:1'))
         self.assertIsNotNone(self.refusal(LARGE, servers=2))
         self.assertIsNone(self.refusal(LARGE, servers=3))
 
     def test_pinned_cpus_may_be_taken_from_those_that_are_not(self):
         self.widen()
-        self.send(shape_cache.Shape(
-            'resources=PCPU:3', fallback='resources=VCPU:3'))
+        self.send(samples.kind(
+            'resources=PCPU:3', 'resources=VCPU:3'))
         self.assertIsNotNone(self.refusal(servers=3))
         self.assertIsNone(self.refusal(servers=4))
 
     def test_each_takes_the_room_of_one_where_demands_are_unknown(self):
         self.widen()
         self.send(servers=2)
-        strange = shape_cache.Shape('limit=1')
+        strange = samples.kind('limit=1')
         self.assertIsNotNone(self.refusal(strange, servers=2))
         self.assertIsNone(self.refusal(strange, servers=3))
 
     def test_each_of_a_group_may_need_a_host_of_its_own(self):
         self.widen()
-        group = shape_cache.Shape('resources=VCPU:1', 'group')
+        group = samples.kind('resources=VCPU:1', group='group')
         self.assertEqual(4, len(self.send()))
         self.assertIsNotNone(self.refusal(group, hosts=4))
         self.assertIsNone(self.refusal(group, hosts=5))
@@ -142,7 +179,7 @@ class AdmissionTest(testtools.TestCase):
     def test_those_of_others_count(self):
         self.assertIsNone(self.refusal(others=[self.now]))
         self.assertIs(
-            reasons.Code.ORDER, self.refusal(others=[self.now] * 2).code)
+            values.Code.ORDER, self.refusal(others=[self.now] * 2).code)
 
     def test_slow_builds_do_not_stop_all(self):
         self.send()
@@ -150,7 +187,7 @@ class AdmissionTest(testtools.TestCase):
         self.now += 16 * MINUTE
         self.assertEqual([1, 0], [
             len(self.send(shape)) for shape in (SMALL, LARGE)])
-        self.settle([samples.server(3).uuid])
+        self.settle([[*self.ledger.on_their_way][-1]])
         self.assertEqual([2, 0], [
             len(self.send(shape)) for shape in (SMALL, LARGE)])
 
@@ -171,16 +208,13 @@ class AdmissionTest(testtools.TestCase):
         st.integers(1, 200), min_size=1, max_size=5))
     def test_a_broken_host_gets_three_in_an_hour_however_long_it_takes(
             self, building):
-        self.admission = admission.Admission(lambda: 0.0)
+        self.ledger = ledger.Ledger()
         self.now, sent, ends = samples.NOON, [], {}
         for minute in range(4 * 60):
             for uuid in [uuid for uuid, end in ends.items() if end <= minute]:
                 self.settle([uuid], FAILED)
                 del ends[uuid]
-            for uuid in [uuid for uuid, one in
-                         self.admission.on_their_way.items()
-                         if one.at + 60 * MINUTE <= self.now]:
-                self.admission.remove(uuid)
+            for uuid in self.ledger.lost(self.now):
                 ends.pop(uuid)
             for uuid in [*self.send(), *self.send(LARGE)]:
                 ends[uuid] = minute + building[len(sent) % len(building)]
@@ -192,45 +226,49 @@ class AdmissionTest(testtools.TestCase):
 
     def test_a_shape_that_was_refused_rests_and_no_other(self):
         self.settle(self.send(), BURIED)
-        self.assertIs(reasons.Code.SCHEDULER, self.refusal().code)
+        self.assertIs(values.Code.SCHEDULER, self.refusal().code)
         self.assertIsNone(self.refusal(LARGE))
         self.now += 1.2 * MINUTE
         self.assertIsNone(self.refusal())
 
-    def tried(self, servers, shapes):
+    def tried(self, waiting):
         """Sweep: return the first that is sent."""
-        for server in self.admission.ordered(servers, shapes):
-            shape = shapes[server.uuid]
-            if self.refusal(shape) is None:
-                self.admission.record_sent(server, shape, self.now)
-                return server
-        return None
+        command = self.decision(
+            waiting, dict.fromkeys(waiting, values.Room(1, 99))).command
+        if not isinstance(command, decide.Send):
+            return None
+        [request] = command.requests
+        self.accept(request)
+        return request.server
+
+    def kinds(self, of_each, project):
+        """Return servers of kinds that all ask Placement for the same.
+
+        :param project: returns the project of a kind, by its number.
+        """
+        return {
+            samples.kind('resources=VCPU:1', likeness=str(number)): [
+                samples.server(number * of_each + one, project(number))
+                for one in range(of_each)] for number in range(KINDS)}
 
     def test_those_whom_filters_take_do_not_wait_for_those_they_refuse(self):
-        # All of them ask Placement for the same.
-        servers = [samples.server(number, project=str(number // 2))
-                   for number in range(2 * KINDS)]
-        shapes = {server.uuid: dataclasses.replace(SMALL, likeness=kind)
-                  for server in servers for kind in (server.project_id,)}
+        waiting = self.kinds(2, str)
+        taken = [*waiting.values()][-1]
         calls, tried = 0, None
-        while tried is not servers[-2]:
-            tried = self.tried(servers, shapes)
-            if tried is not None and tried is not servers[-2]:
+        while tried not in taken:
+            tried = self.tried(waiting)
+            if tried is not None and tried not in taken:
                 calls += 1
                 self.settle([tried.uuid], BURIED)
             self.now += MINUTE / 10
         self.assertEqual(KINDS - 1, calls)
         self.assertLess(self.now - samples.NOON, 1.2 * KINDS * MINUTE)
-        self.settle([tried.uuid])
-        self.assertEqual(servers, self.admission.ordered(servers, shapes))
 
     def test_where_filters_refuse_all_a_shape_is_tried_once_a_minute(self):
-        servers = [samples.server(number) for number in range(KINDS)]
-        shapes = {server.uuid: dataclasses.replace(SMALL, likeness=server.uuid)
-                  for server in servers}
+        waiting = self.kinds(1, lambda number: 'a')
         calls = 0
         for _ in range(1000):
-            tried = self.tried(servers, shapes)
+            tried = self.tried(waiting)
             if tried is not None:
                 calls += 1
                 self.settle([tried.uuid], BURIED)
@@ -248,22 +286,24 @@ class AdmissionTest(testtools.TestCase):
         self.settle(self.send())
         self.settle(self.send()[:1], BURIED)
         self.now += 1.2 * MINUTE
-        self.assertIsNone(self.admission.rest(SMALL, self.now))
+        # It waits for the other one.
+        self.assertIs(values.Code.ORDER, self.refusal().code)
 
     def test_builds_that_fail_stop_all_shapes(self):
         for shape in (SMALL, LARGE):
             self.settle(self.send(shape), FAILED)
-        self.assertTrue(self.admission.stopped)
+        self.assertTrue(self.ledger.hosts.stopped)
         self.assertIs(
-            reasons.Code.BROKEN_HOSTS,
+            values.Code.BROKEN_HOSTS,
             self.refusal(HUGE).code)
 
     def test_one_that_is_lost_tells_nothing(self):
-        [uuid] = self.send()
-        self.admission.remove(uuid)
+        self.send()
+        self.now += ledger.LOST
+        self.ledger.lost(self.now)
         self.assertEqual(1, len(self.send()))
 
     def test_no_minute_has_more_than_the_budget(self):
         self.section.per_minute = 1
         self.settle(self.send())
-        self.assertIs(reasons.Code.ORDER, self.refusal(LARGE).code)
+        self.assertIs(values.Code.ORDER, self.refusal(LARGE).code)

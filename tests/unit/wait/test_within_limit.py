@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import project_limit
+from cell0_rebuild.wait import decide
 from tests.unit.wait import samples
 
 
@@ -18,12 +18,12 @@ class LimitTest(testtools.TestCase):
             samples.server(3, 'b'))
         self.assertCountEqual(
             [old, other],
-            project_limit.within([young, other, old], 1, samples.NOON))
+            decide.within_limit([young, other, old], 1, samples.NOON))
 
     @hypothesis.given(samples.servers())
     def test_zero_is_no_limit(self, servers):
         self.assertCountEqual(
-            servers, project_limit.within(servers, 0, samples.NOON))
+            servers, decide.within_limit(servers, 0, samples.NOON))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_as_many_of_a_project_wait_as_may(self, servers, most):
@@ -33,18 +33,18 @@ class LimitTest(testtools.TestCase):
             {project: min(number, most) for project, number in there.items()},
             collections.Counter(
                 one.project_id
-                for one in project_limit.within(servers, most, samples.NOON)
+                for one in decide.within_limit(servers, most, samples.NOON)
                 if not expired(one)))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_who_is_expired_is_told_so_and_takes_no_place(
             self, servers, most):
-        found = project_limit.within(servers, most, samples.NOON)
+        found = decide.within_limit(servers, most, samples.NOON)
         late = [one for one in servers if expired(one)]
         self.assertCountEqual(late, [one for one in found if expired(one)])
         self.assertCountEqual(
             [one for one in found if not expired(one)],
-            project_limit.within(
+            decide.within_limit(
                 [one for one in servers if not expired(one)], most,
                 samples.NOON))
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import datetime
-
 import fixtures
 import testtools
 
-from cell0_rebuild.wait import shape_cache
+from cell0_rebuild.wait import kinds
 from tests.unit.wait import samples
 
 MANY = 1500
@@ -14,7 +12,7 @@ SECONDS = 0.03
 BETWEEN = 30.0
 
 
-class KnownShapesTest(testtools.TestCase):
+class KnownKindsTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -25,20 +23,19 @@ class KnownShapesTest(testtools.TestCase):
             'cell0_rebuild.wait.spec_key.find',
             lambda context, uuids: {uuid: uuid.encode() for uuid in uuids}))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.shape_cache.ShapeCache._find', self.find))
-        self.shapes = shape_cache.ShapeCache(None, lambda: self.time)
+            'cell0_rebuild.wait.kinds.Kinds._find', self.find))
+        self.kinds = kinds.Kinds(None, lambda: self.time)
 
-    def find(self, shapes, uuid):
-        """Find a shape, slowly."""
+    def find(self, known, uuid):
+        """Find a kind, slowly."""
         self.found.append(uuid)
         self.time += SECONDS
-        return shape_cache.Shape(uuid)
+        return samples.kind(uuid)
 
     def sweep(self, uuids):
-        """Return the servers whose shapes a sweep knows."""
-        now = samples.NOON + datetime.timedelta(seconds=self.time)
-        self.shapes.forget_others(uuids)
-        known = self.shapes.of(uuids, now)
+        """Return the servers whose kinds a sweep knows."""
+        self.kinds.keep(uuids)
+        known = self.kinds.of(uuids)
         self.time += BETWEEN
         return set(known)
 

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a sweep does next: a pure step from what is known to a command.
+
+The step is repeated. Each time, what came of the last command is known, too:
+answers of Placement are in :class:`Answers`, those of nova-api in the ledger.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import dataclasses
+import datetime
+import functools
+import heapq
+import typing as ty
+
+from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait import order
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
+
+if ty.TYPE_CHECKING:
+    from oslo_config import cfg
+
+# So many rebuilds are requested at the same time, at most.
+MOST = 8
+
+_Key = tuple[ty.Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class AskRooms:
+    """Ask Placement for room."""
+
+    questions: list[values.Question]
+
+
+@dataclasses.dataclass(frozen=True)
+class AskBuilds:
+    """Ask the cells how builds have ended."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AskShares:
+    """Ask Placement what projects use."""
+
+    project_ids: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class AskShort:
+    """Ask Placement what is short."""
+
+    questions: list[values.Question]
+
+
+@dataclasses.dataclass(frozen=True)
+class Send:
+    """Request rebuilds, at the same time."""
+
+    requests: list[values.Request]
+
+
+Command = ty.Union[AskRooms, AskBuilds, AskShares, AskShort, Send]
+
+
+@dataclasses.dataclass
+class Queue:
+    """Servers of one kind and project, the first first."""
+
+    project_id: str
+    kind: values.Kind
+    servers: list[values.Waiting]
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What was read at the beginning of a sweep.
+
+    :param queues: the servers that could be sent.
+    :param reasons: why the others wait, by their UUIDs.
+    :param told: returns the published code of a server, or None.
+    """
+
+    queues: list[Queue]
+    reasons: dict[str, values.Reason]
+    told: collections.abc.Callable[[str], str | None]
+
+
+@dataclasses.dataclass
+class Answers:
+    """What was answered in this sweep.
+
+    :param rooms: what Placement has; a question that it fails for rests.
+    :param builds: whether the ledger has learned how builds have ended.
+    :param shares: of the quota that a project uses.
+    :param short: what is short, where there is no room.
+    :param not_asked: why no rebuild was requested after all, by the UUIDs.
+    """
+
+    rooms: dict[values.Question, values.Room] = dataclasses.field(
+        default_factory=dict)
+    builds: bool = False
+    shares: dict[str, float] = dataclasses.field(default_factory=dict)
+    short: dict[values.Question, values.Reason] = dataclasses.field(
+        default_factory=dict)
+    not_asked: dict[str, values.Reason | None] = dataclasses.field(
+        default_factory=dict)
+
+
+def why_held(
+    server: values.Waiting, section: cfg.ConfigOpts.GroupAttr,
+    now: datetime.datetime,
+) -> values.Reason | None:
+    """Return why a server is not tried, whether there is room or not.
+
+    :param section: the options.
+    """
+    if server.deadline <= now:
+        return texts.EXPIRED
+    if server.held:
+        return texts.HELD
+    if server.locked:
+        return texts.LOCKED
+    if section.pause:
+        return texts.PAUSED
+    until = pacing.next_try(server, section.backoff, section.backoff_max)
+    return None if until is None or until <= now else texts.FOUND_NO_HOST
+
+
+def within_limit(
+    waiting: collections.abc.Iterable[values.Waiting], most: int,
+    now: datetime.datetime,
+) -> list[values.Waiting]:
+    """Return the servers that wait; the others do not.
+
+    The oldest of a project do, whatever their owner or an operator wishes: so
+    nobody who waits is pushed out. Those whose time is over are all returned,
+    and take nobody's place.
+
+    :param most: how many of a project; 0 is no limit.
+    """
+    count: collections.Counter[str] = collections.Counter()
+    within = []
+    for server in sorted(
+            waiting, key=lambda server: (server.created_at, server.uuid)):
+        count[server.project_id] += server.deadline > now
+        if (not most or server.deadline <= now
+                or count[server.project_id] <= most):
+            within.append(server)
+    return within
+
+
+def ready(
+    waiting: collections.abc.Iterable[values.Waiting],
+    ledger: ledgers.Ledger, section: cfg.ConfigOpts.GroupAttr,
+    now: values.Now,
+) -> tuple[list[values.Waiting], dict[str, values.Reason]]:
+    """Return the servers that could be sent, and why the others wait."""
+    could: list[values.Waiting] = []
+    reasons: dict[str, values.Reason] = {}
+    for server in waiting:
+        reason = (why_held(server, section, now.utc)
+                  or ledger.rests.reason(server.project_id, now.seconds)
+                  or ledger.rests.reason(server.uuid, now.seconds))
+        if reason is not None:
+            reasons[server.uuid] = reason
+        elif server.uuid not in ledger.on_their_way:
+            could.append(server)
+    return could, reasons
+
+
+def queues(
+    servers: collections.abc.Iterable[values.Waiting],
+    kinds: collections.abc.Mapping[str, values.Kind],
+    ledger: ledgers.Ledger, now: values.Now,
+) -> list[Queue]:
+    """Return the queues of servers; who has no kind is left out."""
+    found: dict[tuple[str, values.Kind], list[values.Waiting]] = {}
+    for server in servers:
+        kind = kinds.get(server.uuid)
+        if kind is not None:
+            found.setdefault((server.project_id, kind), []).append(server)
+    return [
+        Queue(project_id, kind, sorted(alike, key=lambda server: (
+            -server.priority, ledger.waste.of(server.uuid, now.seconds),
+            order.turn(server))))
+        for (project_id, kind), alike in found.items()]
+
+
+class Decision:
+    """What to do next, and why each server still waits.
+
+    :ivar command: None if nothing is left to do.
+    """
+
+    def __init__(
+        self, seen: Seen, answers: Answers, ledger: ledgers.Ledger,
+        section: cfg.ConfigOpts.GroupAttr, now: values.Now,
+    ) -> None:
+        """Decide; nothing that is given is changed.
+
+        :param section: the options.
+        """
+        self._seen, self._answers, self._ledger = seen, answers, ledger
+        self._section, self._now = section, now
+        self._batch: list[values.Request] = []
+        self._waits: dict[int, values.Reason] = {}
+        self._short: dict[values.Question, None] = {}
+        self._verdicts: dict[values.Shape, values.Reason | None] = {}
+        self._full: dict[values.Shape, values.Reason] = {}
+        self.command = self._command()
+
+    def _command(self) -> Command | None:
+        unknown = [
+            question for question in dict.fromkeys(
+                queue.kind.shape.question for queue in self._seen.queues)
+            if question not in self._answers.rooms
+            and self._rest(question) is None]
+        if unknown:
+            return AskRooms(unknown)
+        with_room = [queue for queue in self._seen.queues
+                     if self._has_room(queue)]
+        if with_room and not self._answers.builds:
+            return AskBuilds()
+        projects = dict.fromkeys(
+            queue.project_id for queue in with_room
+            if queue.project_id not in self._answers.shares)
+        if projects and self._section.order == 'fair' and (
+                not self._ledger.hosts.stopped):
+            return AskShares(list(projects))
+        self._fill_batch(with_room)
+        if self._batch:
+            return Send(self._batch)
+        return AskShort(list(self._short)) if self._short else None
+
+    def reasons(self) -> dict[str, values.Reason]:
+        """Return why each server waits that was not sent by now.
+
+        Whose kind is not known, or about whom nothing was asked, has none.
+        """
+        found = dict(self._seen.reasons)
+        for queue in self._seen.queues:
+            reason = self._waits.get(id(queue))
+            for server in queue.servers:
+                own = self._own_reason(server)
+                if server.uuid in self._answers.not_asked:
+                    own = self._answers.not_asked[server.uuid]
+                elif own is None and (
+                        server.uuid not in self._ledger.on_their_way):
+                    own = reason
+                if own is not None:
+                    found[server.uuid] = own
+        return found
+
+    def _own_reason(self, server: values.Waiting) -> values.Reason | None:
+        return self._rest(server.project_id) or self._rest(server.uuid)
+
+    def _rest(self, who: collections.abc.Hashable) -> values.Reason | None:
+        return self._ledger.rests.reason(who, self._now.seconds)
+
+    def _has_room(self, queue: Queue) -> bool:
+        """Tell whether there is room for a queue that does not rest.
+
+        If not, the reason is noted. A message changes only when its code does.
+        So Placement is asked what is short only if one of the owners does not
+        read this code yet.
+        """
+        shape = queue.kind.shape
+        question = shape.question
+        if shape not in self._verdicts:
+            reason = self._rest(question)
+            if reason is None:
+                room = self._answers.rooms[question]
+                reason = self._rest(shape) if room else self._no_room(
+                    question, room)
+            self._verdicts[shape] = reason
+        reason = self._verdicts[shape]
+        if reason is None:
+            reason = self._rest(queue.kind)
+        elif reason.code is values.Code.CAPACITY and (
+                question not in self._short
+                and question not in self._answers.short
+                and any(self._seen.told(server.uuid) != reason.code.value
+                        for server in queue.servers)):
+            self._short[question] = None
+        if reason is not None:
+            self._waits[id(queue)] = reason
+        return reason is None
+
+    def _no_room(
+        self, question: values.Question, room: values.Room
+    ) -> values.Reason:
+        """Return that there is no room, and what is short."""
+        if room.problem:
+            return values.Reason(values.Code.CAPACITY, room.problem)
+        return self._answers.short.get(question, texts.NO_HOST_HAS_ROOM)
+
+    def _fill_batch(self, queues: list[Queue]) -> None:
+        """Note who is sent next, and why the others are not."""
+        heads = [(self._key(queue, 0), number, 0)
+                 for number, queue in enumerate(queues)
+                 if self._may_send(queue)]
+        heapq.heapify(heads)
+        while heads and not self._batch_is_full():
+            _, number, place = heapq.heappop(heads)
+            queue = queues[number]
+            server = queue.servers[place]
+            if not self._may_send(queue):
+                continue
+            if not self._is_out(server):
+                self._batch.append(values.Request(server, queue.kind))
+            if place + 1 < len(queue.servers):
+                heapq.heappush(
+                    heads, (self._key(queue, place + 1), number, place + 1))
+
+    def _may_send(self, queue: Queue) -> bool:
+        """Tell whether one more of a queue may be sent; if not, note why.
+
+        Those of a shape that is told no are told so again.
+        """
+        shape = queue.kind.shape
+        reason = self._full.get(shape) or self._why_not(shape)
+        if reason is not None:
+            self._waits[id(queue)] = self._full[shape] = reason
+        return reason is None
+
+    def _batch_is_full(self) -> bool:
+        """Tell whether answers come first.
+
+        The others wait to see what becomes of the first of a shape.
+        """
+        return len(self._batch) == MOST or bool(
+            self._batch and self._ledger.width(
+                self._batch[-1].kind.shape, self._section.at_once) == 1)
+
+    def _key(self, queue: Queue, place: int) -> _Key:
+        server, now = queue.servers[place], self._now.seconds
+        waste = self._ledger.waste
+        return (
+            -server.priority,
+            # The image of a project may be what fails.
+            self._ledger.hosts.stopped
+            and queue.project_id in self._ledger.failing,
+            self._ledger.requests.rank(server.uuid),
+            waste.of(queue.project_id, now), waste.of(queue.kind, now),
+            waste.of(server.uuid, now), order.turn(
+                server, self._answers.shares.get(queue.project_id, 0.0)
+                if self._section.order == 'fair' else 0.0))
+
+    def _is_out(self, server: values.Waiting) -> bool:
+        return (server.uuid in self._ledger.on_their_way
+                or server.uuid in self._answers.not_asked
+                or self._own_reason(server) is not None)
+
+    def _why_not(self, shape: values.Shape) -> values.Reason | None:
+        """Return why no other server of a shape may be sent now."""
+        ledger = self._ledger
+        if self._too_many():
+            return (texts.BUILDS_FAIL if ledger.hosts.stopped
+                    else texts.OTHERS_BUILD)
+        alike = self._alike[shape] + sum(
+            request.kind.shape == shape for request in self._batch)
+        if (alike >= ledger.width(shape, self._section.at_once)
+                or self._is_taken(shape)
+                or len(self._batch) >= ledger.left_in_minute(
+                    self._section.per_minute, self._now.seconds)):
+            return texts.OTHERS_FIRST
+        return None
+
+    @functools.cached_property
+    def _alike(self) -> collections.Counter[values.Shape]:
+        """How many of each shape are on their way.
+
+        A build that takes long has passed the scheduler.
+        """
+        return collections.Counter(
+            sent.kind.shape for sent in self._ledger.on_their_way.values()
+            if sent.at + ledgers.SLOW > self._now.utc)
+
+    def _is_taken(self, shape: values.Shape) -> bool:
+        """Tell whether all room may be gone to servers of this sweep.
+
+        Servers of a group may each need a host of its own.
+        """
+        room = self._answers.rooms[shape.question]
+        sent = [one.kind.shape for one in self._ledger.on_their_way.values()
+                if one.at == self._now.utc] + [
+            request.kind.shape for request in self._batch]
+        if shape.group is not None:
+            return len(sent) >= room.hosts
+        return sum(map(shape.taken_by, sent)) >= room.servers
+
+    def _too_many(self) -> bool:
+        """Tell whether too many rebuilds are in progress, over all shapes."""
+        begun, allowed = self._bound
+        return begun + len(self._batch) >= allowed - (
+            bool(self._batch) and allowed > self._ledger.hosts.allowed(
+                self._now.utc))
+
+    @functools.cached_property
+    def _bound(self) -> tuple[int, int]:
+        """How many rebuilds are in progress, and how many may be.
+
+        If all of them take long, builds may be slow, or their hosts may have
+        died. One more server tells which: if it lands, others follow.
+        """
+        hosts, now = self._ledger.hosts, self._now.utc
+        begun = [*(sent.at for sent in self._ledger.on_their_way.values()),
+                 *self._ledger.others]
+        slow = not hosts.failing and all(
+            at + ledgers.SLOW <= now for at in begun)
+        return len(begun), hosts.allowed(now) + slow

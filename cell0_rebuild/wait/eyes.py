@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a sweep reads: who waits, of which kind, and how builds end."""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import time
+import typing as ty
+
+from cell0_rebuild.wait import builds
+from cell0_rebuild.wait import down_cells
+from cell0_rebuild.wait import eligibility
+from cell0_rebuild.wait import kinds
+from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import rebuild_state
+from cell0_rebuild.wait import shares
+from cell0_rebuild.wait import values
+from cell0_rebuild.wait import why
+from cell0_rebuild.wait import wish_options
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from oslo_config import cfg
+
+# So many hosts with room are counted, at most: a sweep seldom sends more.
+_HOSTS = 50
+
+
+class Eyes:
+    """Reads Nova's databases, and asks Placement. Nothing is changed."""
+
+    def __init__(
+        self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
+        clock: collections.abc.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Look at nothing yet.
+
+        :param context: an administrator's.
+        :param clock: seconds that never go back.
+        """
+        self._context, self._conf = context, conf
+        self._kinds = kinds.Kinds(context, clock)
+        self._cells = down_cells.DownCells(clock)
+
+    def census(self) -> values.Census:
+        """Find all servers that wait."""
+        return eligibility.take(self._context, wish_options.site(self._conf))
+
+    def kinds(
+        self, uuids: collections.abc.Sequence[str],
+        waiting: collections.abc.Container[str],
+    ) -> dict[str, values.Kind | values.Reason]:
+        """Return the kinds of servers; see :meth:`kinds.Kinds.of`.
+
+        :param waiting: all others are forgotten.
+        """
+        self._kinds.keep(waiting)
+        return self._kinds.of(uuids)
+
+    def state(self, uuid: str) -> values.State:
+        """Tell where a server is: on its way, if a database is away."""
+        try:
+            return rebuild_state.of(self._context, uuid, self._cells)
+        except outages.DATABASES:
+            return values.State.ON_ITS_WAY
+
+    def builds(self, begin: datetime.datetime) -> list[values.Build]:
+        """Return all builds of rebuilt servers since then, oldest first."""
+        return builds.since(self._context, begin, self._cells)
+
+    def room(self, question: values.Question) -> values.Room:
+        """Ask for room.
+
+        :raises NoPlacement: if Placement does not answer as it should.
+        """
+        return probes.answer(self._context, question, _HOSTS)
+
+    def share(self, project_id: str) -> float:
+        """Return the part of its quota that a project uses.
+
+        :raises NoPlacement: if Placement does not answer as it should.
+        """
+        return shares.share(self._context, project_id)
+
+    def short(self, question: values.Question) -> values.Reason:
+        """Return what is short where there is no room.
+
+        :raises NoPlacement: if Placement does not answer as it should.
+        """
+        return why.capacity(list(why.shortage(self._context, question.query)))

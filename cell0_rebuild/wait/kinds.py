@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The kinds of the servers that wait, remembered for a while.
+
+To find one takes longer than to ask Placement about it.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import time
+import typing as ty
+
+from cell0_rebuild.wait import likeness
+from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import spec_key
+from cell0_rebuild.wait import times
+from cell0_rebuild.wait import values
+from cell0_rebuild.wait import why
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+    from nova import objects
+
+# Seconds. A port, a device profile or an aggregate may have changed by then.
+_LIFE = 300.0
+
+# Seconds that are spent at once, to look servers up and then to find their
+# kinds; the other servers come later.
+_SPENT = 5
+
+_Uuids = collections.abc.Sequence[str]
+
+
+class Kinds:
+    """Remembers the kinds of servers.
+
+    What is too old is still used until it is found again, which comes after
+    all that is unknown: so each server has its turn, however many there are.
+    """
+
+    def __init__(
+        self, context: nova_context.RequestContext,
+        clock: collections.abc.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Know nothing yet.
+
+        :param context: an administrator's.
+        :param clock: seconds that never go back.
+        """
+        self._context, self._clock = context, clock
+        self._keys = times.Expiring[str, bytes](_LIFE, clock)
+        self._known = times.Expiring[
+            bytes, ty.Union[values.Kind, values.Reason]](_LIFE, clock)
+
+    def of(self, uuids: _Uuids) -> dict[str, values.Kind | values.Reason]:
+        """Return the kinds of servers, or why they have none.
+
+        Servers whose kinds cannot be found in time are left out, and so are
+        those that are no longer buried.
+
+        :param uuids: those whose kinds are to be found first, first.
+        """
+        self._look_up([uuid for uuid in uuids if uuid not in self._keys],
+                      self._clock() + _SPENT)
+        # Of very many servers, the look-up alone takes all of its time.
+        end = self._clock() + _SPENT
+        for key, uuid in self._first_of_each(uuids).items():
+            if key not in self._known:
+                self._learn(key, uuid, end)
+        self._look_up([uuid for uuid in uuids if uuid in self._keys
+                       and not self._keys.is_good(uuid)], end)
+        first = self._first_of_each(uuids)
+        for key in self._known.old():
+            if key in first:
+                self._learn(key, first[key], end)
+        found: dict[str, values.Kind | values.Reason] = {}
+        for uuid in uuids:
+            alike = self._keys.get(uuid)
+            kind = None if alike is None else self._known.get(alike)
+            if kind is not None:
+                found[uuid] = kind
+        return found
+
+    def keep(self, uuids: collections.abc.Container[str]) -> None:
+        """Forget all other servers, and the kinds that only they had."""
+        self._keys.keep(uuids)
+        self._known.keep({key for _, key in self._keys.items()})
+
+    def _first_of_each(self, uuids: _Uuids) -> dict[bytes, str]:
+        """Return the first server of each key."""
+        first: dict[bytes, str] = {}
+        for uuid in uuids:
+            key = self._keys.get(uuid)
+            if key is not None:
+                first.setdefault(key, uuid)
+        return first
+
+    def _look_up(self, uuids: _Uuids, end: float) -> None:
+        for first in range(0, len(uuids), spec_key.PAGE):
+            if self._clock() >= end:
+                return
+            for uuid, key in spec_key.find(
+                    self._context,
+                    uuids[first:first + spec_key.PAGE]).items():
+                self._keys.put(uuid, key)
+
+    def _learn(self, key: bytes, uuid: str, end: float) -> None:
+        if self._clock() >= end:
+            return
+        try:
+            self._known.put(key, self._find(uuid))
+        except why.NotBuried:
+            self._known.drop(key)
+
+    def _find(self, uuid: str) -> values.Kind | values.Reason:
+        return of(self._context, uuid)
+
+
+def of(
+    context: nova_context.RequestContext, uuid: str
+) -> values.Kind | values.Reason:
+    """Return the kind of a server, or why that cannot be told.
+
+    :param context: an administrator's.
+    :raises NotBuried: if the server is no longer buried.
+    """
+    asked = why.asked(context, uuid)
+    if isinstance(asked, values.Reason):
+        return asked
+    first, fallback = asked.question
+    return values.Kind(
+        values.Shape(values.Question(
+            queries.canonical(first),
+            fallback and queries.canonical(fallback)), _group(asked.spec)),
+        likeness.of(asked.spec))
+
+
+def _group(spec: objects.RequestSpec) -> str | None:
+    group = spec.instance_group if 'instance_group' in spec else None
+    return None if group is None else str(group.uuid)

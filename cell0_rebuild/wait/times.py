@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The present, and values that are good for a while."""
+
+from __future__ import annotations
+
+import collections.abc
+import time
+import typing as ty
+
+from oslo_utils import timeutils
+
+from cell0_rebuild.wait import values
+
+_Key = ty.TypeVar('_Key', bound=collections.abc.Hashable)
+_Value = ty.TypeVar('_Value')
+
+
+def now() -> values.Now:
+    """Return the present."""
+    return values.Now(timeutils.utcnow(), time.monotonic())
+
+
+class Expiring(ty.Generic[_Key, _Value]):
+    """Values that are good for so many seconds."""
+
+    def __init__(
+        self, seconds: float,
+        clock: collections.abc.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """:param clock: seconds that never go back."""
+        self._seconds, self._clock = seconds, clock
+        self._known: dict[_Key, tuple[_Value, float]] = {}
+
+    def put(self, key: _Key, value: _Value) -> None:
+        """Remember a value from now on."""
+        self._known[key] = value, self._clock() + self._seconds
+
+    def get(self, key: _Key) -> _Value | None:
+        """Return the value of a key, also an old one; None if unknown."""
+        found = self._known.get(key)
+        return None if found is None else found[0]
+
+    def is_good(self, key: _Key) -> bool:
+        """Tell whether a value is known and not too old."""
+        found = self._known.get(key)
+        return found is not None and found[1] > self._clock()
+
+    def old(self) -> list[_Key]:
+        """Return the keys of what is too old, the oldest first."""
+        now = self._clock()
+        old = [key for key, (_, until) in self._known.items() if until <= now]
+        return sorted(old, key=lambda key: self._known[key][1])
+
+    def drop(self, key: _Key) -> None:
+        """Forget a key."""
+        self._known.pop(key, None)
+
+    def drop_old(self) -> None:
+        """Forget all that is too old."""
+        for key in self.old():
+            del self._known[key]
+
+    def keep(self, keys: collections.abc.Container[_Key]) -> None:
+        """Forget all other keys."""
+        self._known = {key: known for key, known in self._known.items()
+                       if key in keys}
+
+    def items(self) -> list[tuple[_Key, _Value]]:
+        """Return all that is known, also what is old."""
+        return [(key, value) for key, (value, _) in self._known.items()]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the waiting service reads, asks and decides on, as plain values.
+
+All times are UTC without a time zone, as Nova stores them, unless they are
+seconds of a clock that never goes back. Nothing here is stored.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import dataclasses
+import datetime
+import enum
+import functools
+import typing as ty
+
+from cell0_rebuild.wait import queries
+
+
+class Code(enum.Enum):
+    """What keeps a server waiting, or has ended it."""
+
+    CAPACITY = 'capacity'
+    SCHEDULER = 'scheduler'
+    ORDER = 'order'
+    QUOTA = 'quota'
+    LOCKED = 'locked'
+    HELD = 'held'
+    PAUSED = 'paused'
+    BROKEN_HOSTS = 'broken-hosts'
+    BACKOFF = 'backoff'
+    BLOCKED = 'blocked'
+    EXPIRED = 'expired'
+
+
+class Outcome(enum.Enum):
+    """What became of a request for a rebuild.
+
+    nova-api may be away for one server alone, whose rebuild takes too long.
+    Without a token nothing was asked of it.
+    """
+
+    ACCEPTED = 'accepted'
+    BUSY = 'busy'
+    BLOCKED = 'blocked'
+    OVER_QUOTA = 'over quota'
+    GONE = 'gone'
+    NO_ROLE = 'no role'
+    NO_ENDPOINT = 'no endpoint'
+    FAILED = 'failed'
+    AWAY = 'away'
+    NO_KEYSTONE = 'no keystone'
+    BAD_CREDENTIALS = 'bad credentials'
+    NOT_ASKED = 'not asked'
+
+
+class State(enum.Enum):
+    """Where a server is whose rebuild was accepted."""
+
+    ON_ITS_WAY = 'on its way'
+    BURIED = 'buried'
+    LANDED = 'landed'
+    FAILED_ON_HOST = 'failed on a host'
+    GONE = 'gone'
+
+
+class Now(ty.NamedTuple):
+    """The present.
+
+    :param seconds: of a clock that never goes back.
+    """
+
+    utc: datetime.datetime
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Reason:
+    """Why a server waits, in words for its owner; see :mod:`texts`.
+
+    :param code: two reasons with the same code are the same to its owner.
+    """
+
+    code: Code
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def message(self) -> str:
+        """Return what the owner reads, and :func:`parsed`."""
+        return f'{self.code.value}: {self}'
+
+
+def parsed(message: str) -> tuple[str, str]:
+    """Return the value of the code, and the text, of a message to an owner."""
+    code, _, text = message.partition(': ')
+    return code, text
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiting:
+    """A server that waits.
+
+    It has no kind, because that takes far longer to find than to read these
+    values.
+
+    :param created_at: when its owner created the server.
+    :param deadline: from then on it waits no longer: it has expired.
+    :param asked: whether its owner or its flavor asked that it waits; if not,
+        it is the site's default.
+    :param nice: its owner's wish to stand back, 0 or more.
+    :param priority: an operator's; higher comes first.
+    :param held: whether an operator holds it.
+    :param locked: whether it is locked, which holds it as well.
+    :param failures: how many rebuilds in a row found no host.
+    :param tried_at: when the last of them began.
+    """
+
+    uuid: str
+    project_id: str
+    created_at: datetime.datetime
+    deadline: datetime.datetime
+    asked: bool
+    nice: int = 0
+    priority: int = 0
+    held: bool = False
+    locked: bool = False
+    failures: int = 0
+    tried_at: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Census:
+    """What was found in one reading of the databases.
+
+    :param waiting: also those that are held, or whose time is over.
+    :param shown: who is shown as BUILD, also if it waits no longer.
+    :param held_for: why an operator holds a server, by its UUID.
+    :param problems: a sentence by the UUID of a server, about a wish that
+        means nothing, or why the server cannot wait.
+    """
+
+    waiting: list[Waiting] = dataclasses.field(default_factory=list)
+    shown: set[str] = dataclasses.field(default_factory=set)
+    held_for: dict[str, str] = dataclasses.field(default_factory=dict)
+    problems: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+class Question(ty.NamedTuple):
+    """What Placement is asked.
+
+    :param query: what a host has to have.
+    :param fallback: what will do if no host has that, or None.
+    """
+
+    query: str
+    fallback: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """What Placement answers.
+
+    :param hosts: that would fit, as far as they were counted.
+    :param servers: how many of them these hosts have room for, at least.
+    :param problem: why Placement refuses to look: it knows no such trait or
+        resource class.
+    :param is_fallback: whether it is room for VCPU in place of PCPU.
+    """
+
+    hosts: int
+    servers: int = 0
+    problem: str | None = None
+    is_fallback: bool = False
+
+    def __bool__(self) -> bool:
+        return self.hosts > 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What servers have room for together, whatever filters say of each.
+
+    :param question: for Placement.
+    :param group: the UUID of their server group, which Placement does not
+        know.
+    """
+
+    question: Question
+    group: str | None = None
+
+    def taken_by(self, other: Shape) -> int:
+        """Return how many servers of this shape lose their room, at most.
+
+        Each group of a request may be on a provider of its own.
+
+        :param other: the shape of a server that is placed.
+        """
+        return max((sum(-(-taken // min(amounts))
+                        for taken in other._amounts.get(name, ()))
+                    for name, amounts in self._amounts.items()), default=1)
+
+    @functools.cached_property
+    def _amounts(self) -> collections.abc.Mapping[str, list[int]]:
+        """How much each group asks for, by the resource class."""
+        query, fallback = self.question
+        return {**_amounts(fallback or ''), **_amounts(query)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """Servers of one kind are taken or refused together.
+
+    :param likeness: what only filters read; see :mod:`likeness`.
+    """
+
+    shape: Shape
+    likeness: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A rebuild that is to be requested."""
+
+    server: Waiting
+    kind: Kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What was answered to a request for a rebuild.
+
+    :param text: the reason of a refusal, in the words of nova-api or Keystone.
+    :param reason: why it was not asked for, if its owner is to read that.
+    """
+
+    outcome: Outcome
+    text: str = ''
+    reason: Reason | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Build:
+    """The build of a rebuilt server on a host.
+
+    :param at: when it ended, or began if it has not.
+    """
+
+    uuid: str
+    project_id: str
+    state: State
+    at: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a rebuild ended.
+
+    :param waited: the time since the server was created, if it has landed.
+    """
+
+    state: State
+    waited: datetime.timedelta | None = None
+
+
+def _amounts(query: str) -> dict[str, list[int]]:
+    amounts = collections.defaultdict(list)
+    for demand in queries.demands(query):
+        if demand.amount:
+            amounts[demand.what].append(demand.amount)
+    return amounts

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A cloud without a Nova, for a sweeper to look at and to act on."""
+
+import collections
+import dataclasses
+import datetime
+
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import values
+from tests.unit.wait import samples
+
+SMALL = samples.kind('resources=VCPU:1')
+ACCEPTED = values.Answer(values.Outcome.ACCEPTED)
+# Seconds that Placement takes.
+PROBE = 0.03
+
+
+class Cloud:
+    """What a sweeper reads, asks, and requests rebuilds of.
+
+    :ivar rooms: how many servers there is room for, by the question; where
+        none is named, there is room for all.
+    :ivar answer: returns the answer to a request for a server, or None if it
+        is accepted.
+    :ivar refused: the kinds that the filters refuse.
+    :ivar failing: the projects whose builds fail on hosts.
+    :ivar fail: called with what Placement is asked about.
+    """
+
+    def __init__(self, claim=1.0, build=20.0, **options):
+        """:param claim: seconds until the scheduler has answered.
+
+        :param build: seconds from there until a server is ACTIVE.
+        """
+        self.section = samples.section(**options)
+        self.seconds, self._claim, self._build = 0.0, claim, build
+        self.waiting, self.kind_of, self._on_its_way = {}, {}, {}
+        self.rooms, self.refused, self.failing = {}, set(), set()
+        self.answer = lambda server: None
+        self.fail = lambda asked: None
+        self.asked = collections.Counter()
+        self.shares, self.told = {}, {}
+        self.shown, self.read = set(), set()
+        self.requests, self.landed, self.calls = [], {}, 0
+        self.restart()
+
+    def restart(self):
+        """Have another service begin, which remembers nothing."""
+        self.sweeper = sweep.Sweeper(
+            lambda: self.section, self, self, self, self, self._now)
+
+    def _now(self):
+        return values.Now(
+            samples.NOON + datetime.timedelta(seconds=self.seconds),
+            1000.0 + self.seconds)
+
+    def wait(self, count, project='a', kind=SMALL, age=0.0, **fields):
+        """Have servers wait, each a little younger; return their UUIDs."""
+        uuids = []
+        for _ in range(count):
+            number = len(self.kind_of) + 1
+            server = samples.server(
+                number, project, age - number / 3600000, **fields)
+            self.waiting[server.uuid] = server
+            self.kind_of[server.uuid] = kind
+            uuids.append(server.uuid)
+        return uuids
+
+    def run(self, seconds, until=lambda: False):
+        """Sweep for a while, as the service does; return the last result."""
+        end, moved = self.seconds + seconds, -9.0
+        while self.seconds < end and not until():
+            swept = self.sweeper.sweep()
+            moved = self.seconds if swept.has_moved() else moved
+            self.seconds += pacing.interval(
+                swept.shapes, PROBE, 5, self.seconds - moved < 5)
+        return swept
+
+    def landed_of(self, uuids):
+        """Return how many of some servers have landed."""
+        return sum(uuid in self.landed for uuid in uuids)
+
+    def census(self):
+        return values.Census(list(self.waiting.values()), self.shown)
+
+    def kinds(self, uuids, waiting):
+        return {uuid: self.kind_of[uuid] for uuid in uuids}
+
+    def state(self, uuid):
+        server, sent = self._on_its_way[uuid]
+        if self.seconds < sent + self._claim:
+            return values.State.ON_ITS_WAY
+        if self.kind_of[uuid] in self.refused:
+            self.calls += 1
+            del self._on_its_way[uuid]
+            self.waiting[uuid] = dataclasses.replace(
+                server, failures=server.failures + 1, tried_at=self._now().utc)
+            return values.State.BURIED
+        if self.seconds < sent + self._claim + self._build:
+            return values.State.ON_ITS_WAY
+        self.calls += 1
+        del self._on_its_way[uuid]
+        if server.project_id in self.failing:
+            return values.State.FAILED_ON_HOST
+        self.landed[uuid] = self.seconds
+        return values.State.LANDED
+
+    def builds(self, begin):
+        return []
+
+    def room(self, question):
+        self.asked[question] += 1
+        self.fail(question)
+        servers = self.rooms.get(question, 999)
+        return values.Room(min(servers, 50), servers)
+
+    def share(self, project_id):
+        self.asked[project_id] += 1
+        self.fail(project_id)
+        return self.shares.get(project_id, 0.0)
+
+    def short(self, question):
+        self.asked['short'] += 1
+        return values.Reason(values.Code.CAPACITY, 'No host has 1 VCPU free.')
+
+    def request(self, servers):
+        return [self._request(server) for server in servers]
+
+    def _request(self, server):
+        self.requests.append((self.seconds, server.uuid))
+        answer = self.answer(server)
+        if answer is None:
+            del self.waiting[server.uuid]
+            self._on_its_way[server.uuid] = server, self.seconds
+            question = self.kind_of[server.uuid].shape.question
+            if question in self.rooms:
+                self.rooms[question] -= 1
+        return answer or ACCEPTED
+
+    def load(self, uuids):
+        self.read = set(uuids)
+
+    def published(self, uuid):
+        return self.told[uuid].code.value if uuid in self.told else None
+
+    def publish(self, reasons_of):
+        self.told.update(reasons_of)
+        return len(reasons_of)
+
+    def update(self, waiting, shown):
+        self.shown = set(waiting)

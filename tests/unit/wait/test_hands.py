@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Rebuilds that are requested at the same time."""
+
+import threading
+from unittest import mock
+
+import fixtures
+from oslo_config import cfg
+import testtools
+
+from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import hands
+from cell0_rebuild.wait import options
+from cell0_rebuild.wait import values
+from tests.unit.wait import samples
+
+PATIENCE = 20
+
+
+class Client:
+    """Answers with the server, when all have been asked for."""
+
+    def __init__(self, count):
+        self._together = threading.Barrier(count, timeout=PATIENCE)
+        self.threads = []
+
+    def request(self, server_id, project_id, image_id):
+        self.threads.append(threading.current_thread())
+        self._together.wait()
+        return values.Answer(
+            values.Outcome.BLOCKED, f'{server_id} {project_id} {image_id}')
+
+
+class HandsTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.eligibility.renewed',
+            lambda context, server: server))
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.images.to_name',
+            lambda context, uuid: f'image-{uuid}'))
+        self.conf = cfg.ConfigOpts()
+        options.register(self.conf)
+        self.conf([], default_config_files=[], default_config_dirs=[])
+
+    def request(self, servers, client):
+        """Return what is answered to requests."""
+        return hands.Hands(None, self.conf, client).request(servers)
+
+    def test_all_of_a_batch_are_requested_at_the_same_time(self):
+        servers = [samples.server(number) for number in range(decide.MOST)]
+        self.assertEqual(
+            [f'{one.uuid} a image-{one.uuid}' for one in servers],
+            [answer.text for answer in self.request(
+                servers, Client(decide.MOST))])
+
+    def test_one_is_requested_by_the_thread_that_sweeps(self):
+        client = Client(1)
+        self.request([samples.server()], client)
+        self.assertEqual([threading.current_thread()], client.threads)
+
+    def test_who_is_held_is_not_asked_for(self):
+        client = mock.Mock(spec=hands.Client)
+        [answer] = self.request([samples.server(held=True)], client)
+        self.assertEqual(
+            (values.Outcome.NOT_ASKED, values.Code.HELD),
+            (answer.outcome, answer.reason.code))
+        self.assertFalse(client.request.called)

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A sweep reads, asks, acts and tells, in this order."""
+
+import dataclasses
+import datetime
+
+import fixtures
+import testtools
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
+from tests.unit.wait import clouds
+from tests.unit.wait import samples
+
+LARGE = samples.kind('resources=VCPU:4')
+BLOCKED = values.Answer(values.Outcome.BLOCKED, 'Port 1 is in use.')
+FAILED = values.Answer(values.Outcome.FAILED, 'Unexpected.')
+NO_KEYSTONE = values.Answer(values.Outcome.NO_KEYSTONE, 'Not now.')
+
+
+class SweepTestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.cloud = clouds.Cloud()
+
+    def sweep(self, after=0.0, **known):
+        """Sweep, so many seconds later."""
+        self.cloud.seconds += after
+        return self.cloud.sweeper.sweep(**known)
+
+    def requested(self):
+        """Return whose rebuilds were requested."""
+        return [uuid for _, uuid in self.cloud.requests]
+
+    def codes(self, swept):
+        """Return why each server waits."""
+        return {uuid: reason.code.value
+                for uuid, reason in swept.reasons.items()}
+
+
+class SweepTest(SweepTestCase):
+
+    def test_the_first_is_sent_and_the_others_are_told_so(self):
+        first, *others = self.cloud.wait(3)
+        swept = self.sweep()
+        self.assertEqual([first], self.requested())
+        self.assertEqual(dict.fromkeys(others, 'order'), self.codes(swept))
+        self.assertEqual(swept.reasons, self.cloud.told)
+        self.assertTrue(swept.has_moved())
+
+    def test_who_has_landed_is_told_with_how_long_it_waited(self):
+        [uuid] = self.cloud.wait(1, age=1)
+        self.sweep()
+        swept = self.sweep(30)
+        self.assertEqual([uuid], [*swept.ended])
+        self.assertAlmostEqual(
+            3630, swept.ended[uuid].waited.total_seconds(), delta=1)
+
+    def test_where_there_is_no_room_what_is_short_is_asked_once(self):
+        uuids = self.cloud.wait(2)
+        self.cloud.rooms[clouds.SMALL.shape.question] = 0
+        swept = self.sweep()
+        self.assertEqual(dict.fromkeys(uuids, 'capacity'), self.codes(swept))
+        self.assertEqual({'No host has 1 VCPU free.'}, {
+            reason.text for reason in swept.reasons.values()})
+        self.sweep(2)
+        self.assertEqual(1, self.cloud.asked['short'])
+        self.assertEqual([], self.requested())
+
+    def test_what_is_short_is_known_for_five_minutes(self):
+        self.cloud.rooms[clouds.SMALL.shape.question] = 0
+        for after, asked in ((0, 1), (200, 1), (200, 2)):
+            self.cloud.wait(1)
+            self.sweep(after)
+            self.assertEqual(asked, self.cloud.asked['short'])
+
+    def test_the_room_of_a_shape_is_asked_once_a_sweep(self):
+        self.cloud.wait(5)
+        self.cloud.wait(5, 'b')
+        self.assertEqual(1, self.sweep().probes)
+        self.assertEqual(1, self.cloud.asked[clouds.SMALL.shape.question])
+
+    def test_a_share_is_known_for_a_minute(self):
+        self.cloud.wait(9)
+        for after, asked in ((0, 1), (59, 1), (2, 2)):
+            self.sweep(after)
+            self.assertEqual(asked, self.cloud.asked['a'])
+
+    def test_who_uses_less_of_his_quota_is_first(self):
+        self.cloud.wait(2, 'a', age=1)
+        [other, _] = self.cloud.wait(2, 'b')
+        self.cloud.shares['a'] = 0.5
+        self.sweep()
+        self.assertEqual([other], self.requested())
+
+    def test_the_oldest_is_first_where_the_options_say_so(self):
+        self.cloud.section.order = 'fifo'
+        [first, _] = self.cloud.wait(2, 'a', age=1)
+        self.cloud.wait(2, 'b')
+        self.cloud.shares['a'] = 0.5
+        self.sweep()
+        self.assertEqual([first], self.requested())
+        self.assertEqual(0, self.cloud.asked['a'])
+
+    def test_who_wishes_is_shown_as_build_where_the_options_say_so(self):
+        self.cloud.wait(1)
+        self.sweep()
+        self.assertEqual(set(), self.cloud.shown)
+        self.cloud.section.show = 'build'
+        self.cloud.wait(1, age=30)
+        [other] = self.cloud.wait(1)
+        self.sweep(1)
+        self.assertEqual({other}, self.cloud.shown)
+
+    def test_who_is_refused_rests_and_another_takes_its_place(self):
+        first, other = self.cloud.wait(2)
+        self.cloud.answer = lambda server: (
+            BLOCKED if server.uuid == first else None)
+        swept = self.sweep()
+        self.assertEqual([first, other], self.requested())
+        self.assertEqual(
+            {first: values.Reason(values.Code.BLOCKED, BLOCKED.text)},
+            swept.reasons)
+        self.sweep(30)
+        self.assertEqual(2, len(self.requested()))
+        self.sweep(60)
+        self.assertEqual([first], self.requested()[2:])
+
+    def test_who_is_not_asked_for_costs_no_place_and_is_not_an_answer(self):
+        first, other = self.cloud.wait(2)
+        self.cloud.section.per_minute = 1
+        self.cloud.answer = lambda server: values.Answer(
+            values.Outcome.NOT_ASKED, reason=texts.HELD
+        ) if server.uuid == first else None
+        swept = self.sweep()
+        self.assertEqual([other], [*swept.answers])
+        self.assertEqual({first: texts.HELD}, swept.reasons)
+
+    def test_no_minute_has_more_requests_than_the_options_say(self):
+        self.cloud.wait(50)
+        self.cloud.section.per_minute = 3
+        self.cloud.answer = lambda server: BLOCKED
+        self.cloud.run(59)
+        self.assertEqual(3, len(self.requested()))
+        self.cloud.run(60)
+        self.assertEqual(6, len(self.requested()))
+
+    def test_a_sweep_that_is_stopped_asks_for_nothing_more(self):
+        self.cloud.wait(2)
+        self.sweep(stopped=lambda: bool(self.cloud.asked))
+        self.assertEqual([], self.requested())
+
+    def test_a_server_expires_once_also_after_a_restart(self):
+        self.cloud.wait(1, age=30)
+        self.assertEqual(
+            [1, 0, 0], [self.sweep(1).expired for _ in range(3)])
+        self.cloud.restart()
+        swept = self.sweep()
+        self.assertEqual((0, 0.0), (swept.expired, swept.oldest_seconds))
+
+    def test_who_is_on_its_way_for_an_hour_is_no_longer_looked_at(self):
+        self.cloud = clouds.Cloud(build=9999)
+        first, other = self.cloud.wait(2)
+        self.sweep()
+        self.sweep(3601)
+        self.assertIn('no longer looked at', self.log.output)
+        self.assertEqual([first, other], self.requested())
+
+    def test_a_clock_that_goes_back_makes_no_rest_longer(self):
+        self.cloud.wait(1)
+        self.cloud.answer = lambda server: BLOCKED
+        self.sweep()
+        now = self.cloud._now
+        self.cloud.sweeper._clock = lambda: now()._replace(
+            utc=now().utc - datetime.timedelta(hours=6))
+        self.sweep(80)
+        self.assertEqual(2, len(self.requested()))
+
+
+class OutageTest(SweepTestCase):
+
+    def fail(self, *parts):
+        """Have Placement fail for what has one of these in it."""
+        def fails(asked):
+            if any(part in str(asked) for part in parts):
+                raise exceptions.NoPlacement('Too many.')
+        self.cloud.fail = fails
+
+    def test_a_question_that_placement_fails_for_rests_alone(self):
+        [large] = self.cloud.wait(1, kind=LARGE, age=1)
+        [small] = self.cloud.wait(1)
+        self.fail('VCPU:4')
+        for after in (0, 2, 100):
+            swept = self.sweep(after)
+        self.assertEqual({large: texts.PLACEMENT_FAILS}, swept.reasons)
+        self.assertEqual(1, self.cloud.asked[LARGE.shape.question])
+        self.assertEqual([small], self.requested())
+        self.fail()
+        self.sweep(400)
+        self.assertEqual([small, large], self.requested())
+
+    def test_where_placement_fails_for_all_nothing_rests(self):
+        self.cloud.wait(1)
+        self.fail('VCPU')
+        for _ in range(2):
+            self.assertRaises(exceptions.NoPlacement, self.sweep, 1)
+        self.fail()
+        self.sweep(1)
+        self.assertEqual(1, len(self.requested()))
+
+    def test_a_share_that_cannot_be_told_is_a_whole_quota(self):
+        self.cloud.wait(1, 'tenant', age=1)
+        [other] = self.cloud.wait(1, 'b')
+        self.fail('tenant')
+        self.sweep()
+        self.assertEqual([other], self.requested())
+
+    def test_keystone_that_is_away_ends_the_sweep_and_is_told(self):
+        self.cloud.wait(9)
+        self.cloud.answer = lambda server: NO_KEYSTONE
+        error = self.assertRaises(exceptions.NoApi, self.sweep)
+        self.assertEqual('Not now.', str(error))
+        self.assertEqual(1, len(self.requested()))
+
+    def test_three_requests_that_fail_in_a_row_are_an_outage(self):
+        self.cloud.wait(4)
+        self.cloud.answer = lambda server: FAILED
+        self.assertRaises(exceptions.NoApi, self.sweep)
+        self.assertEqual(3, len(self.requested()))
+
+    def test_builds_that_fail_are_told_and_stop_all(self):
+        self.cloud.wait(4)
+        self.cloud.wait(4, kind=LARGE)
+        self.cloud.failing = {'a'}
+        self.cloud.run(120)
+        self.assertEqual(2, len(self.requested()))
+        self.assertIn('Builds fail on hosts', self.log.output)
+        self.cloud.failing = set()
+        self.cloud.section.hosts_mended_at = self.cloud._now().utc
+        self.cloud.run(40)
+        self.assertIn('servers are sent again', self.log.output)
+        self.assertLess(2, len(self.requested()))
+
+
+class KindsTest(SweepTestCase):
+
+    def test_who_cannot_be_asked_about_is_told_why(self):
+        [uuid] = self.cloud.wait(1, kind=texts.NEUTRON_REFUSES)
+        self.assertEqual(
+            {uuid: texts.NEUTRON_REFUSES}, self.sweep().reasons)
+
+    def test_one_kind_that_filters_refuse_is_tried_once_a_minute(self):
+        uuids = self.cloud.wait(5)
+        self.cloud.refused = {clouds.SMALL}
+        swept = self.cloud.run(40)
+        self.assertEqual(1, len(self.requested()))
+        self.assertEqual(
+            {'backoff': 1, 'scheduler': 4},
+            {code: [*self.codes(swept).values()].count(code)
+             for code in self.codes(swept).values()})
+        self.assertIn(self.requested()[0], uuids)
+
+    def test_the_number_of_shapes_is_told(self):
+        self.cloud.wait(2)
+        self.cloud.wait(2, kind=LARGE)
+        self.cloud.wait(2, kind=dataclasses.replace(LARGE, likeness='a'))
+        self.assertEqual(2, self.sweep().shapes)
