@@ -16,7 +16,7 @@ _TOLD = {'conflict', '_failed', 'HTTPBadRequest', 'HTTPConflict',
          'CertificateValidationFailed', 'Unreadable'}
 
 # What else gives an owner a text to read.
-_STORED = {*_TOLD, 'Reason', 'InstanceFault'}
+_STORED = {*_TOLD, 'Reason', 'InstanceFault', 'Unknown', 'block'}
 
 # What is logged, or printed by a service that starts.
 _LOGGED = {'info', 'warning', 'error', 'exception', 'debug'}
