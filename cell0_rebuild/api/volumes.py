@@ -25,8 +25,10 @@ REIMAGE_MICROVERSION = '3.68'
 # The property of an image that says of which type Cinder makes a volume.
 _TYPE_OF_IMAGE = f'{utils.SM_IMAGE_PROP_PREFIX}cinder_img_volume_type'
 
-# Of a volume that waits for its server; many servers may have one in use.
-_ATTACHED = ('reserved', 'attaching', 'in-use', 'detaching')
+# Of a volume that waits for its server. Of one that others may have, or that
+# was reserved without an attachment, also what a host does with it.
+_WAITING = ('reserved', 'in-use')
+_SHARED = (*_WAITING, 'attaching', 'detaching')
 
 
 def check(
@@ -86,12 +88,14 @@ def _attached(
             exception.VolumeAttachmentNotFound) as error:
         raise webob.exc.HTTPBadRequest(
             explanation=error.format_message()) from error
-    if volume['status'] not in _ATTACHED:
+    is_alone = bdm.attachment_id and not volume['multiattach']
+    if volume['status'] not in (_WAITING if is_alone else _SHARED):
         errors.conflict(
             f'Volume {bdm.volume_id} of server {instance.uuid} is in status '
             f'{volume["status"]}. Try again when it is reserved; operators: '
             f'"cinder reset-state --state reserved" when it is put right.')
-    _check_alone(volume, instance.uuid)
+    if is_alone:
+        _check_alone(volume, instance.uuid)
     return volume
 
 
@@ -160,12 +164,12 @@ def _check_owner(
 
 
 def _check_alone(volume: dict[str, ty.Any], instance_uuid: str) -> None:
-    """Check that no other server has a volume that only one may have.
+    """Check that no other server has a volume.
 
     Cinder refuses the attachment of the second when a compute connects it.
     """
     others = set(volume.get('attachments') or ()) - {instance_uuid}
-    if others and not volume['multiattach']:
+    if others:
         raise webob.exc.HTTPBadRequest(
             explanation=f'Volume {volume["id"]} of server {instance_uuid} is '
                         f'attached to another server. Detach it there and '

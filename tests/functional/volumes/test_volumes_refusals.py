@@ -73,6 +73,18 @@ class VanishedTest(volumes_base.VolumesTestCase):
         self.cinder.fixed[cinder.ROOT] = {'status': 'error'}
         self.assert_refused_without_trace(409, server, cinder.ROOT)
 
+    def test_a_volume_that_a_host_connects_or_lets_go_is_409(self):
+        server = self.bury_with(volumes_base.DATA)
+        shared = self.bury_with({
+            **volumes_base.DATA, 'uuid': cinder.Cinder.MULTIATTACH_VOL})
+        for status in ('attaching', 'detaching'):
+            for volume in (cinder.ROOT, cinder.Cinder.MULTIATTACH_VOL):
+                self.cinder.fixed[volume] = {'status': status}
+            self.assert_refused_without_trace(409, server, cinder.ROOT)
+            # Others may have it.
+            self.rebuild(shared)
+            self.buried_again(shared)
+
     def test_a_snapshot_that_is_gone_is_400(self):
         snapshot = volumes_base.NEW_DATA[1]
         servers = [self.bury_with({**snapshot, 'boot_index': 0}),
