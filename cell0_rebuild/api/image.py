@@ -112,8 +112,9 @@ def for_build(
                    'microversion 2.93 on only')
     if meaning is named_image.Meaning.KEEP:
         return _kept(compute_api, context, instance, bdms)
-    image_id, meta = compute_api._get_image(context, image_href)
     writes = meaning is named_image.Meaning.WRITE
+    image_id, meta = compute_api._get_image(
+        context, image_href if writes else before.on_volume)
     if writes and meta.get('size') == 0:
         raise exception.ImageUnacceptable(
             image_id=image_href,

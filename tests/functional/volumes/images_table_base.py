@@ -74,7 +74,7 @@ class Found:
     """
 
     shown: str
-    properties: tuple[str | None, str]
+    properties: tuple[object, str]
     root: str
 
 
@@ -204,18 +204,17 @@ class ImagesTableTestCase(base.FunctionalTestCase):
     def _expected(self, outcome, before, named):
         """Return what a server becomes, as the page says."""
         image = named or before.shown or self.images['that of its volume']
-        gets = {
-            'Image that is shown': ('the image', image),
-            'Properties and kernel': ('of the image', (
-                self.glance.images[image]['properties']['hw_disk_bus'],
-                self.kernels[image])),
-            'Root disk': ('gets the image', image)}
-        found = []
-        for (column, (text, value)), old in zip(
-                gets.items(), dataclasses.astuple(before), strict=True):
+        changes = {}
+        for field, column, text, value in (
+                ('shown', 'Image that is shown', 'the image', image),
+                ('properties', 'Properties and kernel', 'of the image', (
+                    self.glance.images[image]['properties']['hw_disk_bus'],
+                    self.kernels[image])),
+                ('root', 'Root disk', 'gets the image', image)):
             self.assertIn(outcome[column], ('as before', text))
-            found.append(value if outcome[column] == text else old)
-        return Found(*found)
+            if outcome[column] == text:
+                changes[field] = value
+        return dataclasses.replace(before, **changes)
 
 
 class BuriedTestCase(ImagesTableTestCase):
