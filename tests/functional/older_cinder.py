@@ -66,6 +66,9 @@ class WithVolumes(
         super().setUp()
         _patch(self, 'create', self.fake_vol_create)
         _patch(self, 'get_snapshot', self.fake_get_snapshot)
+        _patch(self, 'create_snapshot_force', self.fake_create_snapshot_force)
+        _patch(self, 'get_absolute_limits', lambda context: {
+            'totalSnapshotsUsed': 0, 'maxTotalSnapshots': -1})
 
     def fake_get(self, context, volume_id, microversion=None):
         """Extend Nova's by the volumes that were made."""
@@ -75,7 +78,7 @@ class WithVolumes(
     def fake_vol_create(self, context, size, *args, **kwargs):
         """Make a volume."""
         volume_id = uuidutils.generate_uuid()
-        self.volumes[volume_id] = {'size': size}
+        self.volumes[volume_id] = {'size': size, 'display_description': ''}
         return self.fake_get(context, volume_id)
 
     def fake_create_snapshot_force(self, context, volume_id, *args):

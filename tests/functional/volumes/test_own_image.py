@@ -164,6 +164,9 @@ class ImageOfAServerTest(own_image_base.OwnImageTestCase):
         answer = self.api.post_server_action(
             source['id'], {'createImage': {'name': 'of-a-server'}})
         image = self.glance.images[answer['image_id']]
+        # Glance gives numbers.
+        image.update({name: int(image.get(name) or 0)
+                      for name in ('min_disk', 'min_ram')})
         [mapping] = image['properties']['block_device_mapping']
         self.assertEqual(0, image['size'])
         self.cinder.status = 'reserved'
