@@ -123,7 +123,7 @@ BUILD_STEPS = (
     patching.Target(
         _CONDUCTOR, 'ComputeTaskManager._map_instance_to_cell',
         'context, instance, cell',
-        'overridden: maps only the current rebuild'),
+        'overridden: the hand-over maps the server'),
     patching.Target(
         _CONDUCTOR, 'ComputeTaskManager._delete_build_request',
         'self, context, build_request, instance, cell, instance_bdms, '

@@ -107,12 +107,11 @@ def delete_while_booting(
         ports.
     """
     ours = attempts.is_on_its_way(instance)
-    # Then it was read from a cell, where it has no record. That a build
-    # request is there too is a matter of moments, unless its conductor has
-    # died.
+    # Then it was read from a cell, where it has no record. It has a build
+    # request if it was moved out of cell0 since.
     in_cell = 'id' in instance
     if ours or in_cell:
-        volume_flags.settle(context, instance)
+        volume_flags.settle(context, instance.uuid)
     if ours:
         if not _delete_build_request(wrapped, context, instance):
             raise _BuildRequestGone

@@ -200,9 +200,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param next_cell: the UUID of the cell in which Nova creates it next.
         :raises StaleAttempt: if so, unless the owner deleted the server.
         """
-        if attempts.is_current(
-                context, self._attempt, self._cell, next_cell) or (
-                    location.is_abandoned(context, self._attempt.uuid)):
+        if attempts.is_current(context, self._attempt, next_cell) or (
+                location.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
         raise self._attempt.stale()
@@ -228,18 +227,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     def _map_instance_to_cell(  # type: ignore[override]
         self, context: nova_context.RequestContext, instance: objects.Instance,
         cell: objects.CellMapping,
-    ) -> ty.Any:
-        """Replace Nova's, which maps whatever the mapping says now.
-
-        :raises StaleAttempt: if the attempt is no longer the current one.
-        """
-        # It is there also if the database goes away while it commits.
-        self._cell = cell
-        is_mapped = attempts.into_cell(context, self._attempt, cell, instance)
-        if not is_mapped and not location.is_abandoned(
-                context, self._attempt.uuid):
-            attempts.remove_row(context, self._attempt, cell, instance.id)
-            self._check_current(context)
+    ) -> None:
+        """Replace Nova's: the hand-over, which comes next, maps the server."""
 
     def _delete_build_request(
         self, context: nova_context.RequestContext,
@@ -253,6 +242,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :raises StaleAttempt: if the attempt is no longer the current one.
         """
         self._phases.end('rows')
+        self._cell = cell
         if attempts.hand_over(
                 context, self._attempt, cell, instance, instance_bdms):
             self._phases.end('hand-over')
@@ -266,6 +256,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             context, _NoBuildRequest(instance.uuid), instance, cell,
             instance_bdms, instance_tags)
         deletion.remove_cell0_row(context, instance.uuid)
+        # The delete may have been through with them before the claim.
+        resource_claims.release_all(context, instance.uuid)
         return False
 
     def _create_and_bind_arq_for_instance(

@@ -100,7 +100,7 @@ def _take(
         return None
     locked.record.taken_by = taker
     locked.record.aged = True
-    locked.record.cells, locked.record.brought = [], {}
+    locked.record.cells = []
     _store(context, locked, spec)
     return _build_request(context, locked.row)
 
@@ -262,16 +262,15 @@ def seize(
 @api_db_api.context_manager.writer
 def refresh(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    cell_id: int | None = None, next_cell: str | None = None,
+    next_cell: str | None = None,
 ) -> bool:
     """Make an attempt young again.
 
-    :param cell_id: the real cell that it has reached.
-    :param next_cell: the UUID of the one in which it is created next.
+    :param next_cell: the UUID of the real cell in which it is created next.
     :returns: False if it is no longer the current one.
     """
     locked = _locked(context, instance_uuid, generation)
-    if locked is None or not _touch(context, instance_uuid, cell_id):
+    if locked is None or not _touch(context, instance_uuid, None):
         return False
     if next_cell is not None:
         locked.record.cells = [*(locked.record.cells or ()), next_cell]
@@ -283,48 +282,33 @@ def refresh(
 
 @db_errors.retried
 @api_db_api.context_manager.writer
-def into_cell(
-    context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    cell_id: int, bring: ty.Callable[[dict[str, ty.Any]], dict[str, ty.Any]],
-) -> bool:
-    """Map the server of an attempt to a real cell.
-
-    :param bring: is called with what is watched of the build request, whose
-        row is locked meanwhile, and returns what was brought to the cell;
-        called again if the transaction is tried again. What it writes there
-        stays, also if the transaction fails.
-    :returns: False if the attempt has ended or the server is in a cell.
-    """
-    locked = _locked(context, instance_uuid, generation)
-    if locked is None:
-        return False
-    locked.record.brought = bring(late_changes.watched_in(locked.instance))
-    if locked.record.brought:
-        _store(context, locked)
-    return _set_cell(context, instance_uuid, None, cell_id)
-
-
-@db_errors.retried
-@api_db_api.context_manager.writer
 def end(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
+    cell_id: int | None,
     last: ty.Callable[[dict[str, ty.Any]], attempt_record.AttemptRecord],
 ) -> bool:
-    """Delete the build request of an attempt.
+    """Delete the build request of an attempt, and map its server to a cell.
 
-    :param last: is called with what is watched of it at last, and returns the
-        record, which stays with what is retained.
-    :returns: False if it was gone.
+    A server that its owner deleted is mapped to none.
+
+    :param cell_id: the real cell; None if the row in cell0 is deleted.
+    :param last: is called with what is watched of the build request at last,
+        and returns the record, which stays with what is retained; called
+        again if the transaction is tried again.
+    :returns: whether the server is mapped to the cell.
     :raises Unreadable: if what is retained cannot be read.
     """
     locked = _locked(context, instance_uuid, generation)
     if locked is None:
         return False
+    is_mapped = cell_id is not None and _set_cell(
+        context, instance_uuid, None, cell_id)
+    # A recovery finds by it a server that was deleted, too.
     retained_db.keep_record(
         context, instance_uuid,
         last(late_changes.watched_in(locked.instance)).to_primitive())
     context.session.delete(locked.row)
-    return True
+    return is_mapped
 
 
 def retained_record(
@@ -345,13 +329,12 @@ def retained_record(
 def to_cell0(
     context: nova_context.RequestContext, instance_uuid: str, generation: str,
     cell0_id: int, keep: ty.Callable[[objects.Instance], None],
-    cell_id: int | None = None, **columns: ty.Any,
+    **columns: ty.Any,
 ) -> bool:
     """Move the server of an attempt from its build request back to cell0.
 
     :param keep: is called with the build request's instance as it is at last;
         the row is locked meanwhile, so that a change is kept or refused.
-    :param cell_id: the real cell that the server may have reached.
     :param columns: what else is set in the row of its mapping.
     :returns: False if the server was deleted, or moved by somebody else.
     """
@@ -364,10 +347,7 @@ def to_cell0(
         # The process may die before it has removed the row there.
         retained_db.keep_left(
             context, instance_uuid, more=locked.record.cells)
-    return _set_cell(
-        context, instance_uuid, None, cell0_id, **columns) or (
-        cell_id is not None and _set_cell(
-            context, instance_uuid, cell_id, cell0_id))
+    return _set_cell(context, instance_uuid, None, cell0_id, **columns)
 
 
 @db_errors.retried
@@ -439,13 +419,10 @@ def _touch(
     context: nova_context.RequestContext, instance_uuid: str,
     cell_id: int | None,
 ) -> bool:
-    """Make the mapping young, if it is to no cell or to this one."""
-    mapping = api_models.InstanceMapping
-    rows: int = context.session.query(mapping).filter_by(
-        instance_uuid=instance_uuid,
-    ).filter(sa.or_(
-        mapping.cell_id.is_(None), mapping.cell_id == cell_id,
-    )).update({'updated_at': timeutils.utcnow()}, synchronize_session=False)
+    """Make the mapping young, if it is to this cell, or to none for None."""
+    rows: int = context.session.query(api_models.InstanceMapping).filter_by(
+        instance_uuid=instance_uuid, cell_id=cell_id,
+    ).update({'updated_at': timeutils.utcnow()}, synchronize_session=False)
     return rows == 1
 
 

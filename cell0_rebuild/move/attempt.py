@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import typing as ty
 
 from nova import exception
@@ -53,8 +52,6 @@ class Attempt:
         record; None if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
-    :param watched: what was watched of the build request when the server was
-        mapped to the real cell.
     :param row_watched: what was watched of that row when what its owner has
         changed there was brought to cell0.
     :param row_id: the row that Nova has created in the real cell.
@@ -68,7 +65,6 @@ class Attempt:
     build_request: objects.BuildRequest = None
     instance: objects.Instance = None
     bdms: objects.BlockDeviceMappingList = None
-    watched: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     row_watched: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     row_id: int | None = None
     recorded: bool = False
@@ -196,43 +192,14 @@ def keep_root_known(
 
 def is_current(
     context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping | None = None, next_cell: str | None = None,
+    next_cell: str | None = None,
 ) -> bool:
     """Tell whether the attempt still is the current one, and refresh it.
 
-    :param cell: the real cell that it has reached.
-    :param next_cell: the UUID of the one in which it is created next.
+    :param next_cell: the UUID of the real cell in which it is created next.
     """
     return bool(api_db.refresh(
-        context, attempt.uuid, attempt.generation, cell.id if cell else None,
-        next_cell))
-
-
-def into_cell(
-    context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping, instance: objects.Instance,
-) -> bool:
-    """Map the server to the real cell in which Nova has created it.
-
-    What its owner has changed on the build request meanwhile is brought into
-    the row first: from here on the owner sees and changes that.
-
-    :param instance: as Nova has created it.
-    :returns: False if the attempt has ended or the server is in a cell.
-    """
-    record = attempt.record
-
-    def bring(last: dict[str, ty.Any]) -> dict[str, ty.Any]:
-        with contextlib.suppress(exception.InstanceNotFound):
-            late_changes.apply(
-                cells.targeted(context, cell), instance, (),
-                late_changes.changes(late_changes.watched(instance), last))
-        attempt.watched = last
-        record.brought = late_changes.changes(record.asked, last)
-        return record.brought
-
-    return bool(api_db.into_cell(
-        context, attempt.uuid, attempt.generation, cell.id, bring))
+        context, attempt.uuid, attempt.generation, next_cell))
 
 
 def remove_row(
@@ -325,39 +292,46 @@ def hand_over(
     cell: objects.CellMapping, instance: objects.Instance,
     bdms: objects.BlockDeviceMappingList,
 ) -> bool:
-    """End the build request: from here on the server is in a real cell.
+    """Map the server to a real cell, in place of its build request.
 
-    Its history is copied there before that, and late changes with it.
+    Its history is copied there before that. What its owner has changed on the
+    build request, and late changes of the row in cell0, go with it.
 
     :param cell: where Nova has created the server.
     :param instance: as Nova sends it to the compute.
     :param bdms: its block device mappings, likewise.
-    :returns: False if the owner deleted the server first.
+    :returns: False if the owner deleted the server first, or somebody else
+        has ended the attempt.
     :raises LostRace: if a request that had read the server in cell0 before
         works on it there.
     :raises Unreadable: if what is retained of the server cannot be read.
     """
-    bring_history(cells.targeted(context, cell), attempt.uuid)
+    cctxt = cells.targeted(context, cell)
+    bring_history(cctxt, attempt.uuid)
     now = cell0_db.watched(cells.in_cell0(context), attempt.uuid)
     attempt.row_id, record = instance.id, attempt.record
-    bring = functools.partial(
-        _bring_late, context, attempt, cell, instance, bdms)
+
+    def bring(late: dict[str, ty.Any]) -> None:
+        # Nobody else changes the row before the server is mapped to it.
+        with contextlib.suppress(exception.InstanceNotFound):
+            late_changes.apply(cctxt, instance, bdms, late)
 
     def last(watched: dict[str, ty.Any]) -> attempt_record.AttemptRecord:
-        brought = {**(record.brought or {}), **bring(
-            late_changes.changes(attempt.watched, watched))}
-        record.brought = brought
+        record.brought = late_changes.changes(record.asked, watched)
+        bring(late_changes.changes(late_changes.watched(instance), watched))
         # The build request came after the row in cell0.
         bring({name: value for name, value in late_changes.changes(
-            record.baseline, now or {}).items() if name not in brought})
+            record.baseline, now or {}).items()
+            if name not in record.brought})
         return dataclasses.replace(record, baseline=now or record.baseline)
     try:
-        has_ended = api_db.end(
-            context, attempt.uuid, attempt.generation, last)
+        is_mapped = api_db.end(
+            context, attempt.uuid, attempt.generation,
+            None if now is None else cell.id, last)
     except db_exc.DBError:
         attempt.reach(stages.Stage.MAYBE_HANDED_OVER)
         raise
-    if not has_ended or now is None:
+    if not is_mapped or now is None:
         return False
     attempt.reach(stages.Stage.HANDED_OVER)
     record.baseline = now
@@ -366,22 +340,19 @@ def hand_over(
 
 def _bring_late(
     context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping, instance: objects.Instance,
-    bdms: objects.BlockDeviceMappingList, late: dict[str, ty.Any],
-) -> dict[str, ty.Any]:
-    """Bring late changes to the real cell, and return them.
+    cell: objects.CellMapping, late: dict[str, ty.Any],
+) -> None:
+    """Bring late changes of the row in cell0 to the real cell.
 
     What was changed there meanwhile stays: that came later.
     """
-    if not late:
-        return {}
     late = late_changes.not_overtaken(
         late, attempt.record.mapped,
         cell_db.watched(context, attempt.uuid, cell))
+    cctxt = cells.targeted(context, cell)
     with contextlib.suppress(exception.InstanceNotFound):
-        late_changes.apply(
-            cells.targeted(context, cell), instance, bdms, late)
-    return late
+        built = cell0_copy.read(cctxt, attempt.uuid)
+        late_changes.apply(cctxt, built.instance, built.bdms, late)
 
 
 def is_deleted(
@@ -454,11 +425,7 @@ def finish(
         nonlocal is_there
         is_there = is_in(context, attempt, cell)
         if is_there and late:
-            with contextlib.suppress(exception.InstanceNotFound):
-                built = cell0_copy.read(
-                    cells.targeted(context, cell), attempt.uuid)
-                _bring_late(context, attempt, cell, built.instance,
-                            built.bdms, late)
+            _bring_late(context, attempt, cell, late)
         return is_there
 
     is_deleted = cell0_db.close(

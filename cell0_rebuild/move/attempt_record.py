@@ -51,8 +51,7 @@ class AttemptRecord:
     :param cells: the UUIDs of the real cells that the conductor may have
         created the server in; None if an older version of the package has it.
     :param brought: what its owner has changed on the build request, and was
-        brought into the row in the real cell; None if an older version of the
-        package has it.
+        brought into the row in the real cell by the hand-over.
     :param version: of what is stored.
     :param others: what a newer version of the package has more.
     """
@@ -67,7 +66,7 @@ class AttemptRecord:
     accepted: bool = False
     aged: bool = False
     cells: list[str] | None = None
-    brought: dict[str, ty.Any] | None = None
+    brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
@@ -111,7 +110,7 @@ class AttemptRecord:
         """What is watched of the row in the real cell, as it was brought."""
         flags = 'delete_on_termination'
         return {**({flags: self.baseline[flags]} if flags in self.baseline
-                   else {}), **self.asked, **(self.brought or {})}
+                   else {}), **self.asked, **self.brought}
 
     def mapping_before(self) -> dict[str, ty.Any]:
         """Return the columns of a mapping whose move is taken back."""
@@ -146,7 +145,7 @@ _ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
     'accepted': ((bool,), False),
     'aged': ((bool,), False),
     'cells': ((list, type(None)), None),
-    'brought': ((dict, type(None)), None),
+    'brought': ((dict,), {}),
     'version': (stored.TEXT, stored.FIRST),
 }
 

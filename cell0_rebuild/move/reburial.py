@@ -76,7 +76,6 @@ def bury_again(
 
     buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.generation, cell0.id, keep,
-        cell.id if cell else None,
         **({} if record_failure else attempt.record.mapping_before())))
     if cell is not None:
         _remove_row(context, cctxt, attempt, cell)
@@ -183,12 +182,10 @@ def _keep_changes(
         changed = late_changes.changes(attempt.record.asked, seen)
     except exception.BuildRequestNotFound:
         last, seen = attempt.instance, {}
-        changed = attempt.record.brought or {}
+        changed = attempt.record.brought
     in_cell = _changed_in_cell(context, attempt, cell)
     if in_cell is not None:
-        # Nobody knows what an older version of the package has brought there.
-        changed = in_cell if attempt.record.brought is None else {
-            **changed, **in_cell}
+        changed = {**changed, **in_cell}
     late_changes.keep_changes(
         cctxt, attempt.record, last, attempt.bdms, changed)
     return seen
@@ -202,20 +199,10 @@ def _changed_in_cell(
 
     :returns: None if the owner does not reach that row yet.
     """
-    if cell is None or not (
-            attempt.handed_over or _is_mapped(context, attempt, cell)):
+    if cell is None or not attempt.handed_over:
         return None
     attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
     return late_changes.changes(attempt.record.mapped, attempt.row_watched)
-
-
-def _is_mapped(
-    context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping,
-) -> bool:
-    """Tell whether the owner reaches the row in the real cell already."""
-    place = location.place(context, attempt.uuid)
-    return place is not None and place.cell_id == cell.id
 
 
 def _is_ours(

@@ -71,7 +71,7 @@ STEPS = (
          'reburial.bury_again',
          'The row in cell0 is shown, the build request ends.', ('leftovers',)),
     Step(Stage.TAKEN, Stage.HANDED_OVER, _CONDUCTOR, 'attempt.hand_over',
-         'The server is in a real cell, the build request ends.',
+         'The server is mapped to a real cell, the build request ends.',
          ('not built',)),
     Step(Stage.TAKEN, Stage.MAYBE_HANDED_OVER, _CONDUCTOR,
          'attempt.hand_over',

@@ -3,7 +3,7 @@
 """Which volumes go with a server that its owner deletes on its way.
 
 Nova deletes those that the build request says. The owner changes that in
-cell0, or in the real cell that the server is mapped to, and not there.
+cell0, and not there.
 """
 
 from __future__ import annotations
@@ -30,18 +30,13 @@ LOG = logging.getLogger(__name__)
 _Flags = ty.Dict[str, bool]
 
 
-def settle(
-    context: nova_context.RequestContext, instance: objects.Instance
-) -> None:
+def settle(context: nova_context.RequestContext, uuid: str) -> None:
     """Give the build request what the owner has said last of each volume.
 
     If that cannot be read, no volume goes.
 
-    :param context: of the delete; targeted at the cell of the server if the
-        instance was read from there.
-    :param instance: as it was read for the delete.
+    :param uuid: of the server that is deleted.
     """
-    uuid = instance.uuid
     try:
         build_request = objects.BuildRequest.get_by_instance_uuid(
             context, uuid)
@@ -52,7 +47,7 @@ def settle(
     if not volumes or not attempt_record.is_on(build_request.instance):
         return
     asked = {bdm.uuid: bdm.delete_on_termination for bdm in volumes}
-    said = _said(context, instance, asked)
+    said = _said(context, uuid, asked)
     if not late_changes.changes(asked, said):
         return
     for bdm in volumes:
@@ -65,31 +60,19 @@ def settle(
 
 
 def _said(
-    context: nova_context.RequestContext, instance: objects.Instance,
-    asked: _Flags,
+    context: nova_context.RequestContext, uuid: str, asked: _Flags
 ) -> _Flags:
     """Return what the owner has said last.
 
     :param asked: what the build request says of each volume.
     """
-    uuid = instance.uuid
     try:
-        said = _of_rows(cells.in_cell0(context), uuid)
-        if 'id' in instance:
-            # It came there with what is on the build request.
-            said.update(late_changes.changes(asked, _of_rows(context, uuid)))
-        return said
+        return {bdm.uuid: bdm.delete_on_termination for bdm in
+                objects.BlockDeviceMappingList.get_by_instance_uuid(
+                    cells.in_cell0(context), uuid)}
     except db_exc.DBError as error:
         db_errors.without_values(error)
         LOG.warning('The server is deleted, and its volumes are kept: a '
                     'database does not tell which of them are to be deleted: '
                     '%s', error, instance_uuid=uuid)
         return dict.fromkeys(asked, False)
-
-
-def _of_rows(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> _Flags:
-    return {bdm.uuid: bdm.delete_on_termination for bdm in
-            objects.BlockDeviceMappingList.get_by_instance_uuid(
-                context, instance_uuid)}

@@ -36,7 +36,7 @@ class Owner(fixtures.Fixture):
         self.keeps = False
 
     def _setUp(self):
-        # Before nova-api moves it, and when it is mapped to its cell.
+        # Before nova-api moves it, and when it is handed over.
         self._before(recovering.PROBE, self._put)
         self._before(recovering.END, self._write_late)
 

@@ -25,7 +25,6 @@ AT_ONCE = -5
 PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
 SCHEDULER = races_base.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
-MAP = 'cell0_rebuild.conductor.builder.Builder._map_instance_to_cell'
 END = 'cell0_rebuild.move.api_db.end'
 HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
 CAST = base.CAST

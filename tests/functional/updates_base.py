@@ -48,7 +48,7 @@ class UpdateTestCase(recover_base.RecoverTestCase):
         self.useFixture(base.Interception(step, **{when: act or self.update}))
 
     def write_late(self, **changed):
-        """Read the build request before the server is mapped to its cell.
+        """Read the build request before the server is whole in its cell.
 
         Write it just after that.
         """
@@ -62,8 +62,8 @@ class UpdateTestCase(recover_base.RecoverTestCase):
             for name, value in changed.items():
                 setattr(found[0].instance, name, value)
             found[0].save()
-        self.at(recovering.MAP, act=read)
-        self.at(recovering.MAP, 'after', act=save)
+        self.at(recovering.TAGS, act=read)
+        self.at(recovering.TAGS, 'after', act=save)
 
     def rebuild_now(self, **body):
         """Have the server rebuilt, and all be done when this returns."""

@@ -11,6 +11,7 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import location
 from tests.integration import meetings
 from tests.integration import processes
@@ -57,10 +58,8 @@ class HeldTest(specs_base.SpecTestCase):
         self.assert_waits(lambda: api_db.take(
             self.another_context(), self.uuid, GENERATION, 'a conductor'))
 
-    def test_a_way_into_a_cell_waits(self):
-        self.assert_waits(lambda: api_db.into_cell(
-            self.another_context(), self.uuid, GENERATION, self.cell.id,
-            lambda last: None))
+    def test_a_hand_over_waits(self):
+        self.assert_waits(self.hand_over)
 
     def test_a_burial_waits(self):
         self.assert_waits(lambda: api_db.to_cell0(
@@ -68,15 +67,15 @@ class HeldTest(specs_base.SpecTestCase):
             lambda last: None))
 
     def test_a_way_out_of_a_cell_waits(self):
-        self.map_to_cell()
+        self.assertTrue(self.hand_over())
         self.assert_waits(lambda: api_db.remap(
             self.another_context(), self.uuid, self.cell.id, None))
 
-    def map_to_cell(self):
-        """Map the server to its cell."""
-        self.assertTrue(api_db.into_cell(
+    def hand_over(self):
+        """Map the server to its cell and return whether that was done."""
+        return api_db.end(
             self.another_context(), self.uuid, GENERATION, self.cell.id,
-            lambda last: None))
+            lambda last: attempt_record.AttemptRecord(GENERATION, [], {}))
 
     def test_who_has_waited_for_it_sees_how_it_was_moved(self):
         found = []
@@ -95,7 +94,7 @@ class HeldTest(specs_base.SpecTestCase):
         self.assertEqual([self.cell.id], found)
 
     def test_a_recovery_that_has_waited_leaves_alone_what_went_on(self):
-        self.map_to_cell()
+        self.assertTrue(self.hand_over())
         # A database stores whole seconds.
         time.sleep(1.5)
         before = timeutils.utcnow()

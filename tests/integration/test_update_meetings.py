@@ -7,6 +7,7 @@ Both write the build request: Nova the whole instance, the step what it notes.
 
 import datetime
 
+from nova import exception
 from nova import objects
 from oslo_config import cfg
 
@@ -90,40 +91,30 @@ class UpdateMeetingsTest(specs_base.SpecTestCase):
         self.meet_step(self.seize)
         self.assert_seized()
 
-    def map_to_cell(self):
-        """Map the server to its cell; note what is brought there."""
-        def bring(found):
-            return {'display_name': found.get('display_name')}
-        self.assertTrue(api_db.into_cell(
-            self.another_context(), self.uuid, GENERATION, self.cell_id,
-            bring))
-
-    def create_cell(self):
-        """Have a cell that the server may be mapped to."""
+    def hand_over(self):
+        """Map the server to a cell; note what was changed until then."""
         cell = objects.CellMapping(
-            self.context, uuid=self.uuid, transport_url='fake:///',
+            self.another_context(), uuid=self.uuid, transport_url='fake:///',
             database_connection='fake:///')
         cell.create()
-        self.cell_id = cell.id
+        self.noted = []
 
-    def test_what_a_put_writes_before_the_mapping_is_brought(self):
-        self.create_cell()
-        self.meet_step(self.map_to_cell, 'SELECT build_requests')
-        self.assertEqual({'display_name': 'put'}, self.record().brought)
-        self.assert_put()
-
-    def test_what_a_put_writes_after_the_mapping_is_seen_at_the_end(self):
-        self.create_cell()
-        self.meet_step(self.map_to_cell, 'UPDATE instance_mappings')
-        self.assertEqual({'display_name': None}, self.record().brought)
-        ended = []
-
-        def end(last):
-            ended.append(last['display_name'])
+        def note(last):
+            self.noted.append(last.get('display_name'))
             return self.record()
         self.assertTrue(api_db.end(
-            self.another_context(), self.uuid, GENERATION, end))
-        self.assertEqual(['put'], ended)
+            self.another_context(), self.uuid, GENERATION, cell.id, note))
+
+    def test_what_a_put_writes_before_the_hand_over_is_noted(self):
+        self.meet_step(self.hand_over, 'SELECT build_requests')
+        self.assertEqual(['put'], self.noted)
+
+    def test_a_put_that_writes_later_finds_no_build_request(self):
+        # Nova's PUT then goes to the cell that the server is mapped to.
+        self.assertRaises(
+            exception.BuildRequestNotFound, self.meet, self.hand_over,
+            self.put(), 'UPDATE instance_mappings')
+        self.assertEqual([None], self.noted)
 
 
 class SnapshotIsolationUpdateMeetingsTest(UpdateMeetingsTest):

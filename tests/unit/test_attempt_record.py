@@ -15,7 +15,7 @@ from tests.unit import stored_forms
 _DEFAULTS = {
     'changed': [], 'baseline': {}, 'asked': {}, 'mapped_at': None,
     'taken_by': None, 'answered': False, 'accepted': False,
-    'aged': False, 'cells': None, 'brought': None}
+    'aged': False, 'cells': None, 'brought': {}}
 
 
 class OnInstanceTest(testtools.TestCase):
@@ -107,7 +107,7 @@ class ReadTest(testtools.TestCase):
     def test_what_is_stored_is_that_and_what_is_new_with_the_version(self):
         self.assertEqual(
             {**stored_forms.marked(), 'aged': False, 'cells': None,
-             'brought': None, 'version': '1.3'},
+             'brought': {}, 'version': '1.3'},
             attempt_record.read(stored_forms.marked()).to_primitive())
 
     def test_every_entry_can_be_missing_but_one(self):
@@ -139,7 +139,7 @@ class ReadTest(testtools.TestCase):
         readable = {
             'generation': text, 'changed': set(),
             'baseline': {'a dictionary'}, 'asked': {'a dictionary'},
-            'brought': {'null', 'a dictionary'},
+            'brought': {'a dictionary'},
             'answered': {'a truth'}, 'accepted': {'a truth'},
             'aged': {'a truth'}, 'cells': {'null', 'a list'}}
         found = set()

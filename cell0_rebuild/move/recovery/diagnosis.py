@@ -6,7 +6,7 @@
 State            build        mapping   row in   what had crashed
                  request               cell0
 ================ ============ ========= ======== ===========================
-on its way       ours         any       any      nova-api after it had moved
+on its way       ours         none      any      nova-api after it had moved
                                                  the server, or a conductor
                                                  at any time before the
                                                  hand-over, or while it
@@ -150,9 +150,8 @@ class Finder:
     ) -> Stuck | None:
         if place is not None and place.build_request_id is not None:
             return Stuck(
-                uuid, State.ON_ITS_WAY, self._traces(uuid),
-                self._cell(place)) if self._is_old_and_ours(
-                    uuid, place) else None
+                uuid, State.ON_ITS_WAY, self._traces(uuid)) if (
+                    self._is_old_and_ours(uuid, place)) else None
         # The rows say nothing of it: updates by the owner write them, too.
         if place is not None and place.touched >= self._before:
             return None

@@ -237,7 +237,7 @@ class Recovery:
         # The conductor may have put the server into a cell until just now.
         stuck = self._finder.look(stuck.uuid) or stuck
         return stuck, reburial.bury_again(
-            context, attempts.Attempt.taken(build_request), stuck.cell,
+            context, attempts.Attempt.taken(build_request), _cell_of(stuck),
             _recorder(stuck.uuid))
 
 
@@ -245,11 +245,14 @@ def _bury_handed_over(
     context: nova_context.RequestContext, stuck: diagnosis.Stuck,
     before: datetime.datetime,
 ) -> bool:
-    attempt, cell = _attempt(context, stuck), stuck.cell
-    if stuck.state is diagnosis.State.HIDDEN:
-        cell = stuck.traces[0].cell if stuck.traces else None
     return reburial.bury_again(
-        context, attempt, cell, _recorder(stuck.uuid), before)
+        context, _attempt(context, stuck), stuck.cell or _cell_of(stuck),
+        _recorder(stuck.uuid), before)
+
+
+def _cell_of(stuck: diagnosis.Stuck) -> objects.CellMapping | None:
+    """Return the real cell that has a row of a server, if any."""
+    return stuck.traces[0].cell if stuck.traces else None
 
 
 def _attempt(

@@ -20,24 +20,22 @@ from tests.functional import recovering
 
 class DeadConductorTest(races_base.RaceTestCase):
 
-    def test_a_delete_after_its_conductor_has_died_leaves_no_row(self):
-        self.stub_out('cell0_rebuild.move.attempt.hand_over',
-                      recovering.crash)
+    def die_before_the_hand_over(self):
+        """Have the server rebuilt until it has its rows in its cell."""
+        self.stub_out(recovering.HAND_OVER, recovering.crash)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
-            'cell1', databases.cell_of(self.server['id'])))
+            1, len(databases.dump()['cell1']['block_device_mapping'])))
         self.assert_shown_once(self.server['id'], 'BUILD')
+
+    def test_a_delete_after_its_conductor_has_died_leaves_no_row(self):
+        self.die_before_the_hand_over()
         self.api.delete_server(self.server['id'])
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
     def test_a_delete_after_its_conductor_has_died_leaves_no_ghost(self):
-        self.stub_out('cell0_rebuild.conductor.builder.Builder.'
-                      '_map_instance_to_cell', recovering.crash)
-        self.rebuild(self.server)
-        self._wait_for_assert(lambda: self.assertEqual(
-            1, len(databases.dump()['cell1']['block_device_mapping'])))
-        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.die_before_the_hand_over()
         self.configure_cell0()
         self.api.delete_server(self.server['id'])
         self.assert_gone()

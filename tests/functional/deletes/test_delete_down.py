@@ -108,7 +108,7 @@ class DeleteTest(DownTestCase):
 
     def test_a_conductor_deletes_the_row_that_is_left_to_it(self):
         self.rebuild_until(
-            recovering.MAP, before=lambda *args: self.delete_with_down(
+            recovering.TAGS, after=lambda *args: self.delete_with_down(
                 HOST, ('cell0', HOST)))
         self.assert_nothing_left()
 

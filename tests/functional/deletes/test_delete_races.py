@@ -6,6 +6,7 @@ import threading
 
 from nova.compute import api as nova_api
 from nova import context as nova_context
+from nova.db.api import models as api_models
 from nova import objects
 from nova.tests.functional.api import client
 
@@ -102,6 +103,22 @@ class DeleteRaceTest(races_base.RaceTestCase):
         self.assertEqual([], databases.dump()['api']['build_requests'])
         self.api.delete_server(self.server['id'])
         self.assert_gone()
+
+    def test_a_server_that_is_marked_as_deleted_is_handed_to_no_cell(self):
+        # As a DELETE does that had read it in cell0, just before its end.
+        self.useFixture(base.Interception(
+            recovering.TAGS, after=lambda *args: databases.update(
+                'api', api_models.InstanceMapping, self.server['id'],
+                queued_for_delete=True)))
+        sent = self.useFixture(base.Interception(
+            base.CAST, before=recovering.fail))
+        late = self.useFixture(races_base.HeldMessage())
+        self.rebuild(self.server)
+        late.deliver()
+        self.assertEqual(['before'], sent.waiting())
+        self.assert_gone()
+        self.assertEqual([], databases.rows_with(
+            self.server['id'], databases.dump()['api']))
 
     def test_a_delete_that_began_earlier_ends_the_rebuild(self):
         context = nova_context.get_admin_context()

@@ -66,7 +66,7 @@ class DeleteVolumesTest(races_base.RaceTestCase):
             self.set_flag(False, cells.targeted(context, cell))
             self.delete()
         self.useFixture(base.Interception(
-            recovering.HAND_OVER, before=keep_and_delete))
+            recovering.HAND_OVER, after=keep_and_delete))
         self.rebuild(self.server)
         self.assert_gone()
         self.assertFalse(self.is_deleted())

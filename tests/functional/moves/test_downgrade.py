@@ -60,7 +60,7 @@ class DowngradeTestCase(removing.RemovingMixin, recover_base.RecoverTestCase):
     def _leave_created(self):
         self.rebuild_until(recovering.TAGS, before=crash)
 
-    def _leave_mapped(self):
+    def _leave_not_handed_over(self):
         self.rebuild_until(recovering.HAND_OVER, before=crash)
 
     def _leave_handed_over(self):
@@ -141,7 +141,7 @@ STATES = (
     ('taken', 'BUILD', 0, ['cell0 hidden', *API]),
     ('claimed', 'BUILD', 0, ['cell0 hidden', *API]),
     ('created', 'BUILD', 0, ['cell0 hidden']),
-    ('mapped', 'BUILD', 0, ['cell0 hidden']),
+    ('not_handed_over', 'BUILD', 0, ['cell0 hidden']),
     ('handed_over', 'BUILD', 0, ['cell0 hidden']),
     ('built', 'ACTIVE', 0, ['cell0 hidden']),
     ('not_forgotten', 'ACTIVE', 0, []),

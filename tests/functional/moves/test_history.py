@@ -12,6 +12,7 @@ from oslo_utils import fixture as utils_fixture
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
+from tests.functional import recovering
 
 CONF = cfg.CONF
 
@@ -170,7 +171,7 @@ class NoSecondCreateTest(HistoryTestCase):
         self._start_compute('host1')
         seen = []
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.into_cell',
+            recovering.END,
             after=lambda *args: seen.append(self.actions(self.server))))
         self.rebuild(self.server)
         self.active(self.server)

@@ -76,22 +76,6 @@ class SetBackTest(updates_base.UpdateTestCase):
         self.assert_recovered('not built')
         self.assert_set_back()
 
-    def test_it_is_kept_if_an_older_conductor_had_the_server_and_died(self):
-        self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
-            {'name': 'another'}))
-        self.rebuild_until(recovering.HAND_OVER, before=recovering.crash)
-        self.forget_what_was_brought()
-        self.set_back()
-        self.assert_recovered('on its way')
-        self.assert_set_back()
-
-    def forget_what_was_brought(self):
-        """Have the record as an older version of the package leaves it."""
-        def forget(record):
-            self.assertEqual('another', record.pop('brought')['display_name'])
-            record['version'] = '1.2'
-        recovering.change_record(self.server['id'], forget)
-
     def test_a_change_is_kept_that_the_cell_refuses_at_first(self):
         save, refused = objects.Instance.save, []
 
@@ -103,9 +87,9 @@ class SetBackTest(updates_base.UpdateTestCase):
             return save(instance, *args, **kwargs)
         self.at(recovering.SCHEDULER, act=lambda *args, **kwargs: self.put(
             {'name': 'another'}))
-        self.at(recovering.MAP, act=lambda *args: self.stub_out(
+        self.at(recovering.HAND_OVER, act=lambda *args: self.stub_out(
             'nova.objects.Instance.save', refuse_once))
-        self.at(recovering.HAND_OVER, act=recovering.fail)
+        self.at(recovering.CAST, act=recovering.fail)
         self.rebuild_now()
         self.assertEqual('another', self.buried_again(self.server)['name'])
         self.assertEqual(1, len(refused))

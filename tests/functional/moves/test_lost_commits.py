@@ -37,15 +37,6 @@ class LostCommitTest(races_base.RaceTestCase):
         self.rebuild(self.server)
         self.active(self.server)
 
-    def test_a_conductor_that_has_mapped_it_buries_it_again(self):
-        self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.into_cell',
-            after=self._raise_away))
-        self.rebuild(self.server)
-        self.buried_again(self.server)
-        self.assert_shown_once(self.server['id'], 'ERROR')
-        self.assertEqual([], databases.dump()['cell1']['instances'])
-
     def test_a_conductor_that_has_handed_it_over_buries_it_again(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.end', after=self._raise_away))

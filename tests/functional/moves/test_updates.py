@@ -79,7 +79,7 @@ class RebuiltTest(updates_base.UpdateTestCase):
         ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
         ('the_scheduler_has_answered', recovering.SCHEDULER, 'after'),
         ('it_is_created_in_its_cell', recovering.TAGS, 'before'),
-        ('it_is_mapped_to_its_cell', recovering.MAP, 'after'),
+        ('it_is_whole_in_its_cell', recovering.TAGS, 'after'),
         ('it_is_about_to_be_handed_over', recovering.END, 'before'),
         ('it_is_just_handed_over', recovering.END, 'after'),
         ('the_compute_is_told', recovering.CAST, 'before'),
@@ -93,7 +93,7 @@ class RebuiltTest(updates_base.UpdateTestCase):
 
     def test_the_last_of_two_changes_is_kept(self):
         self.at(recovering.SCHEDULER)
-        self.at(recovering.MAP, 'after')
+        self.at(recovering.TAGS, 'after')
         self.rebuild_now()
         self.active(self.server)
         self.assert_updated()
@@ -110,7 +110,7 @@ class RebuiltTest(updates_base.UpdateTestCase):
 
     @ddt.data(
         ('before_a_conductor_takes_it', ASK),
-        ('when_it_is_in_its_cell', recovering.MAP))
+        ('when_it_is_in_its_cell', recovering.TAGS))
     @ddt.unpack
     def test_the_last_of_two_updates_is_kept_if_one_came_before_the_move(
             self, _name, step):
@@ -203,7 +203,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
     @ddt.data(
         ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
         ('it_is_created_in_its_cell', recovering.TAGS, 'before'),
-        ('it_is_mapped_to_its_cell', recovering.MAP, 'after'))
+        ('it_is_whole_in_its_cell', recovering.TAGS, 'after'))
     @ddt.unpack
     def test_what_is_changed_before_the_hand_over_is_kept_while(
             self, _name, step, when):
@@ -225,12 +225,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
         self.buried_again(self.server)
         self.assert_updated()
 
-    @ddt.data(
-        ('not_handed_over', recovering.HAND_OVER),
-        ('handed_over', recovering.CAST))
-    @ddt.unpack
-    def test_an_update_that_read_it_in_its_cell_is_kept_if_it_was(
-            self, _name, death):
+    def test_an_update_that_read_it_in_its_cell_is_kept(self):
         found = []
 
         def read_and_fail(*args, **kwargs):
@@ -244,7 +239,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
         def save(*args, **kwargs):
             found[0].access_ip_v4 = '192.0.2.7'
             found[0].save()
-        self.at(death, act=read_and_fail)
+        self.at(recovering.CAST, act=read_and_fail)
         self.at(recovering.REMOVE, act=save)
         self.rebuild_now()
         server = self.buried_again(self.server)
@@ -252,7 +247,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
 
     def test_the_last_of_two_changes_is_kept(self):
         self.at(recovering.SCHEDULER)
-        self.at(recovering.MAP, 'after')
+        self.at(recovering.TAGS, 'after')
         self.at(recovering.HAND_OVER, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)
@@ -302,7 +297,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
         build_request.save()
 
     def test_what_is_changed_is_kept_if_the_cell_goes_away_just_then(self):
-        self.at(recovering.MAP, 'after')
+        self.at(recovering.TAGS, 'after')
         downs = []
 
         def go_away(*args, **kwargs):
@@ -312,7 +307,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
             return read(*args, **kwargs)
         read = cell_db.watched
         self.stub_out('cell0_rebuild.move.cell_db.watched', go_away)
-        self.at(recovering.HAND_OVER, act=recovering.fail)
+        self.at(recovering.CAST, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)
         self.assertEqual([True], downs)
@@ -350,7 +345,7 @@ class RecoveredTest(updates_base.UpdateTestCase):
     @ddt.data(
         ('scheduler', recovering.SCHEDULER, 'on its way'),
         ('row', recovering.TAGS, 'on its way'),
-        ('mapped', recovering.HAND_OVER, 'on its way'),
+        ('end', recovering.END, 'on its way'),
         ('cast', recovering.CAST, 'not built'))
     @ddt.unpack
     def test_what_is_changed_is_kept_if_a_conductor_died_at(
@@ -373,17 +368,17 @@ class RecoveredTest(updates_base.UpdateTestCase):
         self.assert_updated()
 
     def test_what_is_changed_is_kept_if_the_cell_goes_away_for_longer(self):
-        self.at(recovering.MAP, 'after')
+        self.at(recovering.TAGS, 'after')
         away = contextlib.ExitStack()
         self.addCleanup(away.close)
-
-        def go_away(*args, **kwargs):
-            away.enter_context(databases.down('cell1'))
-            recovering.fail()
-        self.at(recovering.HAND_OVER, act=go_away)
+        self.at(recovering.HAND_OVER, act=lambda *args: away.enter_context(
+            databases.down('cell1')))
         self.rebuild_now()
+        # What its owner sees does not wait for the cell.
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assert_updated()
         away.close()
-        self.assert_recovered('on its way')
+        self.assert_recovered('leftovers')
         self.assert_updated()
 
     @ddt.data(

@@ -28,7 +28,6 @@ class WakeUpTest(recover_base.RecoverTestCase):
     STEPS = (
         ('scheduler', recovering.SCHEDULER, 'before'),
         ('claim', recovering.SCHEDULER, 'after'),
-        ('map', 'cell0_rebuild.move.api_db.into_cell', 'before'),
         ('hand_over', recovering.HAND_OVER, 'before'),
         ('end', recovering.END, 'before'),
     )
