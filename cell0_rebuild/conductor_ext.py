@@ -27,9 +27,7 @@ PATCHES = (
         nova_internals.SET_VM_STATE,
         f'{_WRAPPERS}.show_as_build:set_vm_state_and_notify'),
     patching.Patch(
-        nova_internals.ACTION_START, f'{_WRAPPERS}.hooks:action_start'),
-    patching.Patch(
-        nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.hooks:destroy_mapping'),
+        nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.mapping_guard:destroy'),
     *(patching.Reliance(target) for target in (
         nova_internals.DELETION, *nova_internals.BUILD_STEPS,
         *nova_internals.MOVES, *nova_internals.CLAIMS,

@@ -89,11 +89,6 @@ SET_VM_STATE = patching.Target(
     'self, context, instance_uuid, method, updates, ex, request_spec',
     'shows who waits as BUILD; called: shows ERROR and the fault')
 
-ACTION_START = patching.Target(
-    'nova.objects.instance_action', 'InstanceAction.action_start',
-    'cls, context, instance_uuid, action_name, want_result=True',
-    'names the action of a rebuild')
-
 MAPPING_DESTROY = patching.Target(
     'nova.objects.instance_mapping', 'InstanceMapping.destroy', 'self',
     'keeps the mapping of a server whose rebuild has become stale')

@@ -23,7 +23,7 @@ from oslo_log import log as logging
 import tenacity
 
 from cell0_rebuild.conductor import ec2
-from cell0_rebuild.conductor import hooks
+from cell0_rebuild.conductor import mapping_guard
 from cell0_rebuild.conductor import reimage
 from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild.conductor import throttle
@@ -89,8 +89,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param write: the write of an image to its root volume.
         """
         builder = self._copy_for(attempt)
-        with hooks.of_rebuild(
-                attempt.uuid, attempts.bring_history), builder._slot.taken():
+        with builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
                 injected_files, write)
@@ -108,8 +107,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         """
         builder = self._copy_for(attempt)
         if _is_answered(context, attempt):
-            with hooks.of_rebuild(attempt.uuid, attempts.bring_history):
-                builder._bury_again(context, error, request_spec)
+            builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context)
         deletion.erase(context, attempt.uuid)
@@ -146,7 +144,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                 self._phases.end('image')
             attempts.remove_left(context, attempt)
             resource_claims.release_leftovers(context, attempt, request_spec)
-            with hooks.check_before_mapping_goes(
+            with mapping_guard.checked(
                     functools.partial(self._check_current, context)):
                 self.schedule_and_build_instances(
                     context, [build_request], [request_spec], image,

@@ -3,7 +3,7 @@
 """The event list of a server that moves between cells.
 
 Nova keeps instance actions in the cell of the server and deletes them with
-it.
+it. Its build names the action of the request ``create``, also in a rebuild.
 """
 
 from __future__ import annotations
@@ -14,37 +14,55 @@ import typing as ty
 from nova.compute import instance_actions
 from nova.db.main import api as main_db_api
 from nova.db.main import models
+from nova import exception
+from oslo_db import exception as db_exc
+import sqlalchemy.exc
+
+from cell0_rebuild import db_errors
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
 
-def copy(
+def bring(
     source: nova_context.RequestContext,
     destination: nova_context.RequestContext, instance_uuid: str,
 ) -> None:
-    """Copy actions and their events from one cell to another.
+    """Copy the history of a server from cell0 to the cell it is built in.
 
-    Doing it again copies nothing twice.
+    The action of the request comes last there, as ``rebuild``: of two actions
+    of the same second the one with the higher ID is listed first.
 
-    :param source: a context targeted at the cell to copy from.
-    :param destination: one targeted at the cell to copy to.
+    :param source: a context of the request, targeted at cell0.
+    :param destination: one targeted at the cell.
     """
     _insert(destination, instance_uuid, _read(source, instance_uuid))
 
 
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
-def name_rebuild(
-    context: nova_context.RequestContext, instance_uuid: str
+def record_failure(
+    context: nova_context.RequestContext, instance_uuid: str,
+    record: ty.Callable[[nova_context.RequestContext], None],
 ) -> None:
-    """Give the action that Nova started for this request its right name.
+    """Record how the rebuild of the request failed, by one transaction.
 
-    :param context: of the request, targeted at the cell of the server.
+    :param context: of the request, targeted at cell0.
+    :param record: starts an action by Nova's means, and finishes its event.
     """
-    context.session.query(models.InstanceAction).filter_by(
-        instance_uuid=instance_uuid, request_id=context.request_id,
-        action=instance_actions.CREATE,
-    ).update({'action': instance_actions.REBUILD})
+    action = context.session.query(models.InstanceAction).filter_by(
+        instance_uuid=instance_uuid, request_id=context.request_id)
+    if action.first() is not None:
+        # The answer of a commit was lost.
+        return
+    try:
+        record(context)
+    except (exception.InstanceActionNotFound,
+            sqlalchemy.exc.PendingRollbackError) as error:
+        # After a deadlock Nova tries an event again by itself, when its
+        # action has been rolled back.
+        raise db_exc.DBDeadlock(error) from error
+    action.update({'action': instance_actions.REBUILD})
 
 
 _Action = ty.Tuple[ty.Dict[str, ty.Any], ty.List[ty.Dict[str, ty.Any]]]
@@ -65,19 +83,22 @@ def _read(
         for found, group in itertools.groupby(rows, lambda row: row[0])]
 
 
+@db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _insert(
     context: nova_context.RequestContext, instance_uuid: str,
-    actions: list[_Action],
+    history: list[_Action],
 ) -> None:
-    there = {(action.request_id, action.action, action.start_time)
-             for action in context.session.query(
-                 models.InstanceAction).filter_by(
-                 instance_uuid=instance_uuid)}
-    for values, events in actions:
-        if (values['request_id'], values['action'],
-                values['start_time']) in there:
-            continue
+    started = context.session.query(models.InstanceAction).filter_by(
+        instance_uuid=instance_uuid, request_id=context.request_id).all()
+    # A compute finds it by the request, and its times stay.
+    rebuild: list[_Action] = [
+        (dict(_values(action), action=instance_actions.REBUILD), [])
+        for action in started]
+    for action in started:
+        # By its ID: others insert theirs meanwhile.
+        context.session.delete(action)
+    for values, events in [*history, *rebuild]:
         action = models.InstanceAction(**values)
         action.save(context.session)
         for event in events:

@@ -277,16 +277,6 @@ def held_in_cell(
         api_db.touch(context, attempt.uuid, cell.id)
 
 
-def bring_history(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> None:
-    """Copy the history of a server from cell0 to a cell.
-
-    :param context: targeted at the cell; at cell0 itself, nothing is done.
-    """
-    actions.copy(cells.in_cell0(context), context, instance_uuid)
-
-
 def hand_over(
     context: nova_context.RequestContext, attempt: Attempt,
     cell: objects.CellMapping, instance: objects.Instance,
@@ -307,8 +297,9 @@ def hand_over(
     :raises Unreadable: if what is retained of the server cannot be read.
     """
     cctxt = cells.targeted(context, cell)
-    bring_history(cctxt, attempt.uuid)
-    now = cell0_db.watched(cells.in_cell0(context), attempt.uuid)
+    in_cell0 = cells.in_cell0(context)
+    actions.bring(in_cell0, cctxt, attempt.uuid)
+    now = cell0_db.watched(in_cell0, attempt.uuid)
     attempt.row_id, record = instance.id, attempt.record
 
     def bring(late: dict[str, ty.Any]) -> None:

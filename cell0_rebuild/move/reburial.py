@@ -233,10 +233,8 @@ def _record_failure(
     record_failure: _Step,
 ) -> None:
     if not attempt.recorded:
-        record_failure(cctxt)
+        actions.record_failure(cctxt, attempt.uuid, record_failure)
         attempt.recorded = True
-    # Not every caller is a conductor, which has named it at its start.
-    actions.name_rebuild(cctxt, attempt.uuid)
 
 
 def _may_bury(

@@ -7,11 +7,14 @@ import urllib.parse
 
 from nova import exception
 from oslo_config import cfg
+from oslo_db import exception as db_exc
 from oslo_utils import fixture as utils_fixture
 
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import lost_commits
 from tests.functional import races_base
+from tests.functional import recover_base
 from tests.functional import recovering
 
 CONF = cfg.CONF
@@ -158,9 +161,9 @@ class NoSecondCreateTest(HistoryTestCase):
                 for cell in ('cell0', 'cell1')})
         self.useFixture(base.Interception(name, before=look))
 
-    def test_no_second_create_is_ever_in_the_new_cell(self):
+    def test_no_second_create_is_in_the_new_cell_when_it_is_reached(self):
         self._start_compute('host1')
-        self.look_before(_MANAGER + '_create_block_device_mapping')
+        self.look_before(recovering.END)
         self.rebuild(self.server)
         self.active(self.server)
         self.assertEqual(
@@ -183,6 +186,46 @@ class NoSecondCreateTest(HistoryTestCase):
         self.buried_again(self.server)
         self.assertEqual(
             [{'cell0': ['create', 'rebuild'], 'cell1': []}], self.seen)
+
+
+class InterruptedTest(recover_base.RecoverTestCase):
+    """A failure is recorded as a whole and once, or not at all."""
+
+    START = 'nova.db.main.api.action_event_start'
+    FINISH = 'nova.db.main.api.action_event_finish'
+    FIND = 'nova.db.main.api._action_get_by_request_id'
+    FAILED = [('create', ['Error']), ('rebuild', ['Error'])]
+
+    def fail_and(self, step, **hook):
+        """Have a rebuild fail, and something happen when it is recorded."""
+        self.useFixture(base.Interception(
+            recovering.TAGS, before=recovering.fail))
+        self.rebuild_until(step, **hook)
+
+    def names(self):
+        return [row['action']
+                for row in databases.dump()['cell0']['instance_actions']]
+
+    def test_a_conductor_that_dies_while_it_records_leaves_nothing(self):
+        self.fail_and(self.START, before=recovering.crash)
+        self.assertEqual(['create'], self.names())
+        self.assert_recovered('on its way')
+        self.assertEqual(self.FAILED, self.actions(self.server))
+
+    def test_after_a_commit_whose_answer_is_lost_it_is_there_once(self):
+        # At the end of the transaction in which the last event ends.
+        self.fail_and(self.FINISH, after=lambda *args: self.useFixture(
+            lost_commits.LostCommit('cell0')))
+        self.buried_again(self.server)
+        self.assertEqual(self.FAILED, self.actions(self.server))
+
+    def test_after_a_deadlock_it_is_recorded_again_as_a_whole(self):
+        def deadlock(context, *args):
+            context.session.rollback()
+            raise db_exc.DBDeadlock
+        self.fail_and(self.FIND, before=deadlock)
+        self.buried_again(self.server)
+        self.assertEqual(self.FAILED, self.actions(self.server))
 
 
 class LateActionTest(HistoryTestCase):

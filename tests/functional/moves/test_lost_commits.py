@@ -3,11 +3,11 @@
 """A database commits, and then its connection is lost."""
 
 from oslo_db import exception as db_exc
-from sqlalchemy.engine import base as sa_base
 
 from cell0_rebuild import exceptions
 from tests.functional import base
 from tests.functional import databases
+from tests.functional import lost_commits
 from tests.functional import races_base
 
 
@@ -27,13 +27,13 @@ class LostCommitTest(races_base.RaceTestCase):
     def test_a_hiding_and_no_database_since_show_it_in_build(self):
         self.stub_out(
             'cell0_rebuild.move.cell0_db.show', self._raise_away)
-        self.useFixture(LostCommit('cell0'))
+        self.useFixture(lost_commits.LostCommit('cell0'))
         self.assert_refused(409, self.server)
         self.assert_shown_once(self.server['id'], 'BUILD')
 
     def test_a_conductor_that_has_taken_it_builds_it(self):
         # The first is nova-api's.
-        self.useFixture(LostCommit('api', number=2))
+        self.useFixture(lost_commits.LostCommit('api', number=2))
         self.rebuild(self.server)
         self.active(self.server)
 
@@ -89,7 +89,7 @@ class LostCommitTest(races_base.RaceTestCase):
         self, database, number=1, **body
     ):
         before = databases.dump()
-        self.useFixture(LostCommit(database, number))
+        self.useFixture(lost_commits.LostCommit(database, number))
         self.assert_refused(409, self.server, **body)
         self.assertEqual([], self._changed_since(before))
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -100,27 +100,3 @@ class LostCommitTest(races_base.RaceTestCase):
 
     def _raise_away(self, *args, **kwargs):
         raise db_exc.DBConnectionError()
-
-
-class LostCommit(base.fixtures.Fixture):
-    """Loses the answer to one of the next commits in a database."""
-
-    def __init__(self, database, number=1):
-        self._database = database
-        self._left = number
-
-    def _setUp(self):
-        # Those of older releases have all the same URL.
-        names = {engine.pool: name
-                 for name, engine in databases.engines().items()}
-        commit = sa_base.Connection._commit_impl
-
-        def commit_and_lose(connection):
-            commit(connection)
-            if names.get(connection.engine.pool) == self._database:
-                self._left -= 1
-                if not self._left:
-                    raise db_exc.DBConnectionError()
-        self.useFixture(base.fixtures.MonkeyPatch(
-            'sqlalchemy.engine.base.Connection._commit_impl',
-            commit_and_lose))
