@@ -125,15 +125,6 @@ def activate(conf: cfg.ConfigOpts) -> None:
     if service is None or _installed is not None:
         return
 
-    is_parsed = False
-
-    def complain(error: Exception) -> None:
-        _complain(conf, service, error)
-
-    def announce() -> None:
-        say = functools.partial(_announce, service, patches)
-        say() if is_parsed else _when_logging(say)
-
     try:
         if service != 'nova-manage':
             check_options(conf)
@@ -141,15 +132,16 @@ def activate(conf: cfg.ConfigOpts) -> None:
         if service == 'nova-api':
             check_microversion(conf)
         patches = load(EXTENSIONS[service])
-        patches.install(announce, complain)
-        is_parsed = True
-        _installed = patches
+        patches.install()
     except exceptions.PatchMismatch as error:
-        complain(error)
+        _complain(conf, service, error)
     except Exception as error:
         # oslo.config would swallow it and start the service without us.
         traceback.print_exc()
-        complain(error)
+        _complain(conf, service, error)
+    else:
+        _installed = patches
+        _when_logging(functools.partial(_announce, service, patches))
 
 
 def check_options(conf: cfg.ConfigOpts) -> None:

@@ -2,8 +2,8 @@
 
 """Extension ``api``: one microversion, and the rebuild of buried servers.
 
-Nothing of Nova is imported here: wrappers are looked up when the module that
-they patch has been imported.
+Nothing of Nova is imported here: wrappers are looked up when all of Nova that
+they patch has been checked.
 """
 
 from __future__ import annotations

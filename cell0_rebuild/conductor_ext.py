@@ -2,8 +2,8 @@
 
 """Extension ``conductor``: the RPC endpoint, and burials that forget nothing.
 
-Nothing of Nova is imported here: wrappers are looked up when the module that
-they patch has been imported.
+Nothing of Nova is imported here: wrappers are looked up when all of Nova that
+they patch has been checked.
 """
 
 from __future__ import annotations

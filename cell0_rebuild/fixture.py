@@ -40,4 +40,4 @@ class Cell0RebuildFixture(fixtures.Fixture):  # type: ignore[misc]
         config.config(group=conf.GROUP.name, **self._options)
         self.patches = activation.load(('objects', 'api', 'conductor'))
         self.addCleanup(self.patches.remove)
-        self.patches.install_now()
+        self.patches.install()

@@ -4,9 +4,8 @@
 
 A :class:`Target` names a function of Nova, the signature it was tested with
 and the reason why we touch it. A :class:`Patch` wraps a target with wrapt. A
-:class:`PatchSet` checks every target first, from its source where the module
-must not be imported yet, and then patches what is imported and the rest as it
-is imported.
+:class:`PatchSet` imports the modules of all targets and compares all
+signatures before it changes anything.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import importlib
-import operator
+import inspect
 import pkgutil
-import sys
 import threading
 import types
 import typing as ty
@@ -24,7 +22,62 @@ import typing as ty
 import wrapt
 
 from cell0_rebuild import exceptions
-from cell0_rebuild import signatures
+
+_Read = ty.Callable[[str, str], 'str | None']
+
+
+def signature_of(module: str, name: str) -> str | None:
+    """Return the signature of a function, without annotations.
+
+    The module is imported. The text is for example ``self, context, instance,
+    admin_password=None, **kwargs``.
+
+    :param module: the dotted name of the module.
+    :param name: ``function`` or ``Class.method``, as defined there.
+    :returns: None if the module or the function is not there.
+    """
+    try:
+        owner, attribute = _owner(module, name)
+        # An inherited function is not ours to patch: that would leave a
+        # copy on the subclass after undo.
+        found = vars(owner)[attribute]
+    except ModuleNotFoundError as error:
+        if f'{module}.'.startswith(f'{error.name}.'):
+            return None
+        raise
+    except (AttributeError, KeyError):
+        return None
+    found = getattr(found, '__func__', found)
+    return _rendered(found) if callable(found) else None
+
+
+def _owner(module: str, name: str) -> tuple[ty.Any, str]:
+    """Return the class or module that holds a function, and its key."""
+    *owners, attribute = name.split('.')
+    owner: ty.Any = importlib.import_module(module)
+    for key in owners:
+        owner = getattr(owner, key)
+    return owner, attribute
+
+
+def _rendered(function: ty.Any) -> str:
+    signature = inspect.signature(_decorated(function))
+    bare = [parameter.replace(annotation=parameter.empty)
+            for parameter in signature.parameters.values()]
+    return str(signature.replace(
+        parameters=bare, return_annotation=signature.empty))[1:-1]
+
+
+def _decorated(function: ty.Any) -> ty.Any:
+    """Return the function in decorators of its module that do not tell it."""
+    inner = inspect.unwrap(function)
+    if not (isinstance(inner, types.FunctionType)
+            and '<locals>' in inner.__qualname__):
+        return function
+    held = [value for value in inspect.getclosurevars(inner).nonlocals.values()
+            if inspect.isfunction(value)
+            and value.__module__ == inner.__module__]
+    return _decorated(held[0]) if len(held) == 1 else function
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,9 +117,12 @@ class Target:
     def __str__(self) -> str:
         return f'{self.module}:{self.name}'
 
-    def problem(self) -> str | None:
-        """Return what is wrong with the target in this Nova, or None."""
-        name, found = self.found()
+    def problem(self, read: _Read = signature_of) -> str | None:
+        """Return what is wrong with the target in this Nova, or None.
+
+        :param read: returns a signature, as :func:`signature_of` does.
+        """
+        name, found = self.found(read)
         if found is None:
             return None if self.absent else f'{self} does not exist'
         tested = self._tested()[name]
@@ -75,16 +131,13 @@ class Target:
                     f'({") or (".join(tested)}) was tested')
         return None
 
-    def found(self) -> tuple[str, str | None]:
+    def found(self, read: _Read = signature_of) -> tuple[str, str | None]:
         """Return the name that it has in this Nova, and the signature.
 
         The signature is None if it is not there by any name.
         """
         for name in self._tested():
-            if _loaded(self.module):
-                found = self._render_loaded(name)
-            else:
-                found = signatures.read(self.module, name)
+            found = read(self.module, name)
             if found is not None:
                 return name, found
         return self.name, None
@@ -94,7 +147,7 @@ class Target:
 
         :raises AttributeError: if the owner does not exist.
         """
-        return self._owner_of(self.found()[0])
+        return _owner(self.module, self.found()[0])
 
     def _tested(self) -> dict[str, list[str]]:
         tested = {self.name: [self.signature]}
@@ -103,38 +156,9 @@ class Target:
                 form.signature or self.signature)
         return tested
 
-    def _owner_of(self, path: str) -> tuple[ty.Any, str]:
-        *owners, attribute = path.split('.')
-        owner: ty.Any = sys.modules[self.module]
-        for name in owners:
-            owner = getattr(owner, name)
-        return owner, attribute
-
-    def _render_loaded(self, name: str) -> str | None:
-        try:
-            owner, attribute = self._owner_of(name)
-            # An inherited function is not ours to patch: that would leave a
-            # copy on the subclass after undo.
-            raw = vars(owner)[attribute]
-        except (AttributeError, KeyError):
-            return None
-        if isinstance(raw, (staticmethod, classmethod)):
-            raw = raw.__func__
-        if not callable(raw):
-            return None
-        if (raw.__module__ == self.module
-                and '<locals>' in getattr(raw, '__qualname__', '')):
-            # A decorator beside it hides its signature.
-            return signatures.read(self.module, name)
-        return signatures.render(raw)
-
 
 class Change(ty.Protocol):
     """Something that a :class:`PatchSet` applies and undoes."""
-
-    @property
-    def module(self) -> str:
-        """The module that must be imported before :meth:`apply`."""
 
     def problem(self) -> str | None:
         """Return why the change cannot be made to this Nova, or None."""
@@ -154,10 +178,6 @@ class Reliance:
 
     def __str__(self) -> str:
         return str(self.target)
-
-    @property
-    def module(self) -> str:
-        return self.target.module
 
     def problem(self) -> str | None:
         return self.target.problem()
@@ -239,9 +259,10 @@ class Item:
     def holder(self) -> dict[str, ty.Any]:
         """Return the innermost dictionary.
 
-        :raises AttributeError, KeyError: if it is not there.
+        :raises ModuleNotFoundError, AttributeError, KeyError: if it is not
+            there.
         """
-        found = getattr(sys.modules[self.module], self.name)
+        found = getattr(importlib.import_module(self.module), self.name)
         for key in self.path[:-1]:
             found = found[key]
         return ty.cast('dict[str, ty.Any]', found)
@@ -262,17 +283,10 @@ class ItemPatch:
     def __str__(self) -> str:
         return str(self.item)
 
-    @property
-    def module(self) -> str:
-        return self.item.module
-
     def problem(self) -> str | None:
-        if not _loaded(self.module):
-            found = signatures.locate(self.module) is not None
-            return None if found else f'{self} does not exist'
         try:
             self.item.holder()[self.item.path[-1]]
-        except (AttributeError, KeyError):
+        except (ModuleNotFoundError, AttributeError, KeyError):
             return f'{self} does not exist'
         return None
 
@@ -293,11 +307,6 @@ class PatchSet:
 
     def __init__(self, changes: collections.abc.Iterable[Change]) -> None:
         self.changes = list(changes)
-        self._pending: set[str] = set()
-        self._installed = False
-        self._when_done: ty.Callable[[], None] = lambda: None
-        self._when_late_mismatch: ty.Callable[
-            [exceptions.PatchMismatch], None] | None = None
 
     @property
     def patched(self) -> list[str]:
@@ -310,95 +319,26 @@ class PatchSet:
 
         :raises PatchMismatch: with a sentence for each that does not match.
         """
-        # The source that was parsed last is the only one that is kept.
-        by_module = sorted(self.changes, key=operator.attrgetter('module'))
-        try:
-            problems = [problem for change in by_module
-                        if (problem := change.problem())]
-        finally:
-            signatures.forget()
+        problems = [problem for change in self.changes
+                    if (problem := change.problem())]
         if problems:
             raise exceptions.PatchMismatch(problems)
 
-    def install(
-        self,
-        when_done: ty.Callable[[], None] = lambda: None,
-        when_late_mismatch: ty.Callable[
-            [exceptions.PatchMismatch], None] | None = None,
-    ) -> None:
-        """Patch what is imported now, and the rest as it is imported.
+    def install(self) -> None:
+        """Make all changes.
 
-        :param when_done: called once everything is patched.
-        :param when_late_mismatch: called, with nothing patched any more, if a
-            module turns out at its import not to be what its source showed;
-            without it the import fails.
-        :raises PatchMismatch: if a target does not match; nothing is patched.
+        :raises PatchMismatch: if a target does not match; after this and any
+            other error nothing is patched.
         """
-        if self._installed:
-            return
         self.check()
-        self._installed = True
-        self._when_done = when_done
-        self._when_late_mismatch = when_late_mismatch
-        modules = list(dict.fromkeys(c.module for c in self.changes))
-        self._pending = set(modules)
-
-        def patch(module: types.ModuleType) -> None:
-            self._patch(module.__name__)
-
-        for name in modules:
-            if _loaded(name):
-                self._patch(name)
-            else:
-                wrapt.register_post_import_hook(patch, name)
-
-    def install_now(self) -> None:
-        """Import the modules of all targets and patch them.
-
-        :raises PatchMismatch: if a target does not match; nothing is patched.
-        """
-        for change in self.changes:
-            importlib.import_module(change.module)
-        self.install()
+        try:
+            for change in self.changes:
+                change.apply()
+        except BaseException:
+            self.remove()
+            raise
 
     def remove(self) -> None:
         """Take everything back: the identical objects are in place again."""
-        self._installed = False
-        self._pending.clear()
         for change in reversed(self.changes):
             change.undo()
-
-    def _patch(self, name: str) -> None:
-        if name not in self._pending:
-            return
-        mine = [change for change in self.changes if change.module == name]
-        _executed.add(name)
-        try:
-            PatchSet(mine).check()
-            for change in mine:
-                change.apply()
-        except Exception as error:
-            self.remove()
-            if self._when_late_mismatch is None:
-                raise
-            if not isinstance(error, exceptions.PatchMismatch):
-                error = exceptions.PatchMismatch([f'{name}: {error!r}'])
-            self._when_late_mismatch(error)
-            return
-        finally:
-            _executed.discard(name)
-        self._pending.discard(name)
-        if not self._pending:
-            self._when_done()
-
-
-# Modules that are being patched from a hook: their code has run, but the
-# import machinery, which calls the hook, is not through with them.
-_executed: set[str] = set()
-
-
-def _loaded(module: str) -> bool:
-    found = sys.modules.get(module)
-    spec = getattr(found, '__spec__', None)
-    initializing = getattr(spec, '_initializing', False)
-    return found is not None and (not initializing or module in _executed)

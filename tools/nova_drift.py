@@ -15,9 +15,10 @@ import ast
 import sys
 
 from cell0_rebuild import activation
-from cell0_rebuild import exceptions
+from cell0_rebuild import nova_internals
+from cell0_rebuild import objects_ext
 from cell0_rebuild import patching
-from cell0_rebuild import signatures
+import signatures
 
 # What cell0_rebuild/nova_compat.py asks Nova for and does without in releases
 # that do not have it.
@@ -38,29 +39,26 @@ ASKED_FOR = (
 def drifted(folder):
     """Return a sentence for each target that has drifted."""
     sys.path.insert(0, folder)
-    patches = activation.load_all()
-    found = [*map(missing, patches.changes),
-             *(target.problem() for target in ASKED_FOR)]
-    try:
-        patches.check()
-    except exceptions.PatchMismatch as error:
-        found += error.problems
+    found = [target.problem(signatures.read) for target in ASKED_FOR]
+    for change in activation.load_all().changes:
+        if isinstance(change, patching.ItemPatch):
+            found.append(None if is_assigned(change.item)
+                         else f'{change} does not exist')
+        else:
+            found += map(problem, nova_internals.REQUEST_SPEC if isinstance(
+                change, objects_ext.Registration) else [change.target])
     return sorted({problem for problem in found if problem})
 
 
-def missing(change):
-    """Return what the check at start lets be missing, or None.
+def problem(target):
+    """Return what is wrong with a target, or None.
 
-    :param change: one of the changes that the package makes.
+    The check at start lets one be missing that some releases do not have.
     """
-    if isinstance(change, patching.ItemPatch):
-        is_there = is_assigned(change.item)
-    elif isinstance(change, patching.Reliance) and change.target.absent:
-        is_there = (change.target.found()[1] is not None
-                    or newest() in change.target.absent.split())
-    else:
-        is_there = True
-    return None if is_there else f'{change} does not exist'
+    if (target.absent and newest() not in target.absent.split()
+            and target.found(signatures.read)[1] is None):
+        return f'{target} does not exist'
+    return target.problem(signatures.read)
 
 
 def newest():

@@ -37,9 +37,11 @@ from stestr.commands import run as command_run
 import subunit
 import testtools
 
-from cell0_rebuild import signatures
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools import signatures  # noqa: E402
+
 # Where stestr keeps the results of each suite, from ROOT. Without it, it is
 # where stestr looks by itself: "stestr last" shows the suite that ran last.
 STATE = os.environ.get('CELL0_REBUILD_STATE')

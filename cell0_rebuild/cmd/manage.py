@@ -193,7 +193,7 @@ def _configure(argv: list[str]) -> None:
     objects.register_all()
     options.register(cfg.CONF)
     activation.check_nova(cfg.CONF)
-    activation.load(('objects',)).install_now()
+    activation.load(('objects',)).install()
     patching.PatchSet(
         patching.Reliance(target)
         for target in cfg.CONF.command.internals(nova_internals)).check()

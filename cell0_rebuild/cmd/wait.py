@@ -91,7 +91,7 @@ def _configure(argv: list[str]) -> list[str]:
     except rebuilds.WrongOptions as error:
         return [str(error)]
     activation.check_nova(cfg.CONF)
-    activation.load(('objects',)).install_now()
+    activation.load(('objects',)).install()
     patching.PatchSet(patching.Reliance(target) for target in (
         *nova_internals.MOVES, *nova_internals.DEMANDS,
         *nova_internals.PROBES, *nova_internals.SHARES,

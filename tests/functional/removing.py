@@ -22,7 +22,7 @@ class RemovingMixin:
         # Fixtures of Nova stand where the signatures of Nova were checked.
         self.stub_out(
             'cell0_rebuild.patching.PatchSet.check', lambda patches: None)
-        self.package.patches.install_now()
+        self.package.patches.install()
         self._start(base.ADDED)
 
     def _start(self, newest):

@@ -33,7 +33,7 @@ class TestCase(test.NoDBTestCase):
         self.context = context.get_admin_context()
         self.patches = activation.load(self.extensions)
         self.addCleanup(self.patches.remove)
-        self.patches.install_now()
+        self.patches.install()
 
     def use_databases(self):
         """Have Nova use databases of this test."""

@@ -266,16 +266,12 @@ class ActivateTest(throwaway_base.TestCase):
         self.stderr = io.StringIO()
 
     def activate(self, program='nova-conductor', signature=None,
-                 extension=EXTENSION, source=throwaway.SOURCE,
-                 is_imported=False, **values):
+                 extension=EXTENSION, source=throwaway.SOURCE, **values):
         """Activate an extension that patches a throw-away module.
 
-        :param is_imported: whether the service has imported it before.
         :returns: the module.
         """
         name = self.modules.write(source)
-        if is_imported:
-            __import__(name)
         changes = self.modules.write(
             extension.format(module=name, signature=signature))
         self.useFixture(throwaway.Extensions(here=f'{changes}:PATCHES'))
@@ -299,11 +295,11 @@ class ActivateTest(throwaway_base.TestCase):
         self.activate()
         self.assertEqual('', self.stderr.getvalue())
 
-    def test_a_service_that_imports_all_at_first_logs_it(self):
+    def test_a_service_that_is_patched_logs_it_once_it_can(self):
         self.useFixture(
             fixtures.MonkeyPatch('oslo_log.log.setup', lambda *_: None))
         logged = self.useFixture(fixtures.FakeLogger())
-        self.activate(is_imported=True)
+        self.activate()
         self.assertNotIn('is active in', logged.output)
         for _ in range(2):
             log.setup(cfg.CONF, 'nova')
@@ -369,7 +365,7 @@ class ActivateTest(throwaway_base.TestCase):
         self.assertIn('cell0-rebuild cannot patch nova-conductor', message)
         self.assertIn('Traceback', self.stderr.getvalue())
 
-    def test_a_mismatch_at_a_later_import_ends_the_process(self):
+    def test_a_mismatch_that_its_source_does_not_show_ends_the_process(self):
         message = self.refused(source=throwaway.DECEPTIVE)
         self.assertIn(':function has the signature (other) where (a, b=1) was '
                       'tested. Nothing is patched.', message)

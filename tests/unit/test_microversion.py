@@ -38,7 +38,7 @@ class _TestCase(testtools.TestCase):
         config.config(group='cell0_rebuild', api_microversion=number)
         patches = activation.load(('api',))
         self.addCleanup(patches.remove)
-        patches.install_now()
+        patches.install()
 
     def request(self, number=None, header='OpenStack-API-Version'):
         """Return a request for a microversion."""

@@ -52,7 +52,7 @@ class RegistrationTest(request_specs_base.TestCase):
 
     def test_it_can_be_applied_again_after_undo(self):
         self.patches.remove()
-        self.patches.install_now()
+        self.patches.install()
         self.assertIs(ours.RequestSpec, objects.RequestSpec)
         self.patches.remove()
         self.assertIs(self.stock, objects.RequestSpec)

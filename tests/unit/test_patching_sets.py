@@ -11,7 +11,6 @@ import fixtures
 
 from cell0_rebuild import exceptions
 from cell0_rebuild import patching
-from cell0_rebuild import signatures
 from tests.unit import throwaway
 from tests.unit import throwaway_base
 from tests.unit.throwaway import patch
@@ -20,24 +19,12 @@ ORDERS = sorted(set(map(' '.join, itertools.permutations(
     ['import', 'patch', 'patch', 'unpatch', 'unpatch']))))
 
 
-class _TestCase(throwaway_base.TestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.events = []
-
-    def install(self, patches):
-        """Install and note what it reports."""
-        patches.install(lambda: self.events.append('done'),
-                        lambda error: self.events.append(str(error)))
-
-
 def whole(module):
     """Return patches of all callables of a throw-away module."""
     return [patch(module, name) for name in throwaway.SIGNATURES]
 
 
-class PatchedTest(_TestCase):
+class PatchedTest(throwaway_base.TestCase):
 
     def test_what_is_only_checked_is_not_told(self):
         name = self.modules.write()
@@ -49,7 +36,7 @@ class PatchedTest(_TestCase):
 
 
 @ddt.ddt
-class OrderTest(_TestCase):
+class OrderTest(throwaway_base.TestCase):
 
     @ddt.data(*ORDERS)
     def test_the_last_of_patch_and_unpatch_decides(self, order):
@@ -73,10 +60,10 @@ class OrderTest(_TestCase):
 
 
 @ddt.ddt
-class MismatchTest(_TestCase):
+class MismatchTest(throwaway_base.TestCase):
 
     @ddt.data(0, 1, 2)
-    def test_one_bad_target_of_loaded_modules_patches_none(self, position):
+    def test_one_bad_target_patches_none(self, position):
         modules = [self.modules.load(), self.modules.load()]
         changes = [patch(module.__name__, 'function') for module in modules]
         changes.insert(
@@ -122,13 +109,6 @@ class MismatchTest(_TestCase):
         patching.PatchSet([patch(module.__name__, 'function')]).check()
         self.assert_original(module, 'function')
 
-    def test_the_source_of_a_module_is_parsed_once(self):
-        parse = self.useFixture(fixtures.MockPatchObject(
-            signatures.ast, 'parse', wraps=signatures.ast.parse)).mock
-        sets = map(whole, (self.modules.write(), self.modules.write()))
-        patching.PatchSet(itertools.chain(*zip(*sets))).check()
-        self.assertEqual(2, parse.call_count)
-
     def test_it_can_be_installed_once_the_mismatch_is_gone(self):
         module = self.modules.load()
         original, module.function = module.function, lambda other: None
@@ -150,174 +130,52 @@ class MismatchTest(_TestCase):
             self.assert_original(module, name)
 
 
-class LaterImportTest(_TestCase):
+class ImportTest(throwaway_base.TestCase):
 
-    def test_a_module_is_patched_at_its_import(self):
-        name = self.modules.write()
-        patching.PatchSet(whole(name)).install()
-        module = importlib.import_module(name)
-        for target in throwaway.SIGNATURES:
-            self.assert_patched(module, target)
-
-    def test_a_module_in_a_package_is_patched_at_its_import(self):
-        name = self.modules.write(package='throwaway_package')
-        patching.PatchSet(whole(name)).install()
-        self.assert_patched(importlib.import_module(name), 'function')
-
-    def test_an_entry_is_changed_at_the_import(self):
-        name = self.modules.write()
-        patching.PatchSet([item(name)]).install()
-        module = importlib.import_module(name)
-        self.assertEqual({'outer': {'inner': 'new'}}, module.TABLE)
-
-    def test_it_reports_when_all_modules_are_patched(self):
-        names = [self.modules.write(), self.modules.load().__name__,
-                 self.modules.write()]
-        self.install(patching.PatchSet(
-            patch(name, 'function') for name in names))
-        importlib.import_module(names[2])
-        self.assertEqual([], self.events)
-        importlib.import_module(names[0])
-        self.assertEqual(['done'], self.events)
-
-    def test_it_reports_at_once_when_all_modules_are_there(self):
-        module = self.modules.load()
-        self.install(patching.PatchSet([patch(module.__name__, 'function')]))
-        self.assertEqual(['done'], self.events)
-
-    def test_it_reports_once_when_it_is_installed_twice(self):
-        module = self.modules.load()
-        patches = patching.PatchSet([patch(module.__name__, 'function')])
-        self.install(patches)
-        self.install(patches)
-        self.assertEqual(['done'], self.events)
-
-    def test_an_install_after_removal_reports_to_its_own_caller(self):
-        name = self.modules.write()
-        patches = patching.PatchSet([patch(name, 'function')])
-        patches.install(lambda: self.events.append('the first'))
-        patches.remove()
-        self.install(patches)
-        importlib.import_module(name)
-        self.assertEqual(['done'], self.events)
-
-    def test_install_now_imports_and_patches(self):
-        names = [self.modules.write(), self.modules.write()]
+    def test_what_is_not_imported_yet_is_imported_and_patched(self):
+        names = [self.modules.write(),
+                 self.modules.write(package='throwaway_package')]
         patching.PatchSet(
-            patch(name, 'function') for name in names).install_now()
+            patch(name, 'function') for name in names).install()
         for name in names:
             self.assert_patched(sys.modules[name], 'function')
 
-    def test_install_now_with_a_mismatch_patches_nothing(self):
+    def test_an_entry_is_changed(self):
         name = self.modules.write()
-        patches = patching.PatchSet([
-            patch(name, 'function'), patch(name, 'Owner.method', 'a')])
-        self.assertRaises(exceptions.PatchMismatch, patches.install_now)
-        self.assert_original(importlib.import_module(name), 'function')
-
-
-class LateMismatchTest(_TestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.loaded = self.modules.load()
-        self.deceptive = self.modules.write(throwaway.DECEPTIVE)
-        self.patches = patching.PatchSet([
-            patch(self.loaded.__name__, 'function'),
-            patch(self.deceptive, 'Owner.method'),
-            patch(self.deceptive, 'function')])
-
-    def test_everything_is_taken_back(self):
-        self.install(self.patches)
-        self.assert_patched(self.loaded, 'function')
-        module = importlib.import_module(self.deceptive)
-        self.assert_original(self.loaded, 'function')
-        self.assert_original(module, 'function')
-        self.assert_original(module, 'Owner.method')
-
-    def test_the_mismatch_is_reported_and_nothing_else(self):
-        self.install(self.patches)
-        importlib.import_module(self.deceptive)
+        patching.PatchSet([item(name)]).install()
         self.assertEqual(
-            [f'{self.deceptive}:function has the signature (other) where '
-             f'(a, b=1) was tested'], self.events)
+            {'outer': {'inner': 'new'}}, sys.modules[name].TABLE)
 
-    def test_what_is_imported_afterwards_is_left_alone(self):
-        name = self.modules.write()
-        self.patches.changes.append(patch(name, 'function'))
-        self.install(self.patches)
-        importlib.import_module(self.deceptive)
-        self.assert_original(importlib.import_module(name), 'function')
-
-    def test_without_a_callback_the_import_fails(self):
-        self.patches.install()
+    def test_what_is_imported_counts_and_not_its_source(self):
+        loaded = self.modules.load()
+        name = self.modules.write(throwaway.DECEPTIVE)
         error = self.assertRaises(
-            exceptions.PatchMismatch, importlib.import_module, self.deceptive)
-        self.assertIn(self.deceptive, str(error))
-        self.assert_original(self.loaded, 'function')
-
-    def test_a_wrapper_of_ours_that_cannot_be_imported_is_one(self):
-        name = self.modules.write()
-        self.install(patching.PatchSet([
-            patch(self.loaded.__name__, 'function'),
-            patching.Patch(patch(name, 'function').target, 'no.such:wrapper'),
-        ]))
-        self.assert_original(importlib.import_module(name), 'function')
-        self.assert_original(self.loaded, 'function')
-        [event] = self.events
-        self.assertIn(f"{name}: ModuleNotFoundError(", event)
-
-    def test_a_function_that_is_gone_after_the_import_is_a_mismatch(self):
-        name = self.modules.write(throwaway.SOURCE + '\ndel function\n')
-        self.install(patching.PatchSet([patch(name, 'function')]))
-        importlib.import_module(name)
-        self.assertEqual([f'{name}:function does not exist'], self.events)
-
-    def test_an_entry_that_is_not_there_is_a_mismatch(self):
-        name = self.modules.write(throwaway.SOURCE + '\ndel TABLE\n')
-        self.install(patching.PatchSet([
-            patch(self.loaded.__name__, 'function'), item(name)]))
-        importlib.import_module(name)
+            exceptions.PatchMismatch, patching.PatchSet([
+                patch(loaded.__name__, 'function'),
+                patch(name, 'function')]).install)
         self.assertEqual(
-            [f'{name}:TABLE[outer][inner] does not exist'], self.events)
-        self.assert_original(self.loaded, 'function')
+            [f'{name}:function has the signature (other) where (a, b=1) was '
+             f'tested'], error.problems)
+        self.assert_original(loaded, 'function')
 
+    def test_a_module_that_cannot_be_imported_patches_none(self):
+        loaded = self.modules.load()
+        name = self.modules.write('raise RuntimeError("it is broken")')
+        self.assertRaises(RuntimeError, patching.PatchSet([
+            patch(loaded.__name__, 'function'),
+            patch(name, 'function')]).install)
+        self.assert_original(loaded, 'function')
 
-class HalfImportedTest(_TestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.name = self.modules.write(
+    def test_a_module_that_is_half_imported_is_a_mismatch(self):
+        name = self.modules.write(
             'from tests.unit import test_patching_sets\n'
             'test_patching_sets.half_imported()\n' + throwaway.SOURCE)
-        self.patches = patching.PatchSet([patch(self.name, 'function')])
-
-    def meanwhile(self, action):
-        """Let something happen while the module is imported."""
+        patches = patching.PatchSet([patch(name, 'function')])
         self.useFixture(fixtures.MonkeyPatch(
-            'tests.unit.test_patching_sets.half_imported', action))
-
-    def test_its_source_is_what_counts(self):
-        self.meanwhile(lambda: self.events.append(
-            self.patches.changes[0].problem()))
-        importlib.import_module(self.name)
-        self.assertEqual([None], self.events)
-
-    def test_its_source_counts_again_when_it_is_imported_again(self):
-        self.patches.install()
-        importlib.import_module(self.name)
-        self.patches.remove()
-        del sys.modules[self.name]
-        self.meanwhile(lambda: self.events.append(
-            self.patches.changes[0].problem()))
-        importlib.import_module(self.name)
-        self.assertEqual([None], self.events)
-
-    def test_it_is_too_late_to_patch_it(self):
-        self.meanwhile(lambda: self.install(self.patches))
-        module = importlib.import_module(self.name)
-        self.assertEqual([f'{self.name}:function does not exist'], self.events)
-        self.assert_original(module, 'function')
+            'tests.unit.test_patching_sets.half_imported', patches.install))
+        error = self.assertRaises(
+            exceptions.PatchMismatch, importlib.import_module, name)
+        self.assertEqual([f'{name}:function does not exist'], error.problems)
 
 
 def half_imported():

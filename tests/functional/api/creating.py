@@ -16,7 +16,7 @@ import ast
 import collections
 import pathlib
 
-from cell0_rebuild import signatures
+from tools import signatures
 
 _CONTROLLER = 'ServersController'
 _MODULES = {_CONTROLLER: 'nova.api.openstack.compute.servers',

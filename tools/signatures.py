@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Read the signature of a Nova function, from its source or when imported.
+"""Read the signature of a function of Nova from its source.
 
-Both readings give the same text, without annotations, for example
-``self, context, instance, admin_password=None, **kwargs``.
+The text is that of :func:`cell0_rebuild.patching.signature_of`, which imports
+the module. What is not installed cannot be imported.
 """
 
 from __future__ import annotations
@@ -12,18 +12,8 @@ import ast
 import functools
 import importlib.machinery
 import importlib.util
-import inspect
 import pathlib
 import typing as ty
-
-
-def render(function: ty.Callable[..., ty.Any]) -> str:
-    """Return the signature of an imported function, decorated or not."""
-    signature = inspect.signature(function)
-    bare = [parameter.replace(annotation=parameter.empty)
-            for parameter in signature.parameters.values()]
-    return str(signature.replace(
-        parameters=bare, return_annotation=signature.empty))[1:-1]
 
 
 def locate(module: str) -> pathlib.Path | None:
@@ -69,11 +59,6 @@ def read(module: str, name: str) -> str | None:
 @functools.lru_cache(maxsize=1)
 def _parsed(path: pathlib.Path) -> list[ast.stmt]:
     return ast.parse(path.read_bytes()).body
-
-
-def forget() -> None:
-    """Forget the module that was read last."""
-    _parsed.cache_clear()
 
 
 _Node = ty.TypeVar('_Node', ast.ClassDef, ast.FunctionDef)
