@@ -16,7 +16,7 @@ _TOLD = {'conflict', '_failed', 'HTTPBadRequest', 'HTTPConflict',
          'CertificateValidationFailed', 'Unreadable'}
 
 # What else gives an owner a text to read.
-_STORED = {*_TOLD, 'Reason', 'InstanceFault', 'Unknown', 'block'}
+_STORED = {*_TOLD, 'Reason', '_Reason', 'InstanceFault', 'Unknown', 'block'}
 
 # What is logged, or printed by a service that starts.
 _LOGGED = {'info', 'warning', 'error', 'exception', 'debug'}
@@ -94,12 +94,13 @@ def _messages(tree, is_wanted):
         if isinstance(node, ast.Call) and is_wanted(node.func):
             values = [*node.args, *(word.value for word in node.keywords)]
             for value in values:
-                yield from _texts(_constants(tree).get(
-                    getattr(value, 'id', None), value))
+                yield from _texts(_constants().get(_name(value), value))
 
 
-def _constants(tree):
-    return {target.id: node.value for node in tree.body
+@functools.cache
+def _constants():
+    """Return the texts that have a name, in whatever module."""
+    return {target.id: node.value for tree in _trees() for node in tree.body
             if isinstance(node, ast.Assign) for target in node.targets
             if isinstance(target, ast.Name)}
 
