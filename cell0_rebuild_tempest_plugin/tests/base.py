@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as ty
 
+import fixtures
 from tempest import config
 from tempest import test
 from tempest.lib.common import api_microversion_fixture
@@ -13,6 +14,7 @@ from tempest.lib.common import fixed_network
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import exceptions
+from tempest.lib.services.compute import base_compute_client
 
 from cell0_rebuild_tempest_plugin import capacity
 
@@ -49,11 +51,12 @@ class BuriedServerTest(test.BaseTestCase):
     @classmethod
     def resource_setup(cls):
         super().resource_setup()
-        cls.highest = next(
+        cls.microversion = next(
             version['version'] for version in
             cls.os_primary.compute_versions_client.list_versions()['versions']
             if version['id'] == 'v2.1')
-        cls.microversion = CONF.cell0_rebuild.microversion or cls.highest
+        # The first that rebuilds a buried server.
+        cls.first = CONF.cell0_rebuild.microversion or cls.microversion
 
     def setUp(self):
         super().setUp()
@@ -67,6 +70,13 @@ class BuriedServerTest(test.BaseTestCase):
             CONF.compute.flavor_ref,
             {'cell0_rebuild:wait': 'no'}
             if CONF.cell0_rebuild.who == 'all' else {})
+
+    def asking(self, microversion):
+        """Ask Nova for another microversion inside ``with``."""
+        # The fixture of Tempest would have no microversion afterwards.
+        return fixtures.MonkeyPatch(
+            f'{base_compute_client.__name__}.COMPUTE_MICROVERSION',
+            microversion)
 
     def request(self, **asked):
         """Request a server and return its ID."""

@@ -26,6 +26,14 @@ class RebuildTest(base.BuriedServerTest):
         self.rebuild(buried)
         self.assert_rebuilt(buried, host)
 
+    @decorators.idempotent_id('2b0d6d0e-8c56-4b2f-9e0a-5d1c7b3f4a69')
+    def test_the_first_microversion_that_may_rebuilds_it(self):
+        buried = self.bury()
+        host = self.capacity.come_back()
+        with self.asking(self.first):
+            self.rebuild(buried)
+        self.assert_rebuilt(buried, host)
+
     @decorators.idempotent_id('a7c0d7f8-52ba-4a3c-9b9b-0f0c4d1f3a86')
     def test_the_image_may_be_left_out(self):
         if CONF.cell0_rebuild.microversion:

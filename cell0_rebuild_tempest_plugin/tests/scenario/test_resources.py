@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from tempest import config
-from tempest.lib.common import api_version_request
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
@@ -14,9 +13,6 @@ from tempest.lib import exceptions
 from cell0_rebuild_tempest_plugin.tests import base
 
 CONF = config.CONF
-
-# The first that lets Cinder write another image to the root volume.
-REIMAGE = api_version_request.APIVersionRequest('2.93')
 
 
 class PortTest(base.BuriedServerTest):
@@ -87,8 +83,6 @@ class VolumeTest(base.BuriedServerTest):
 
     def other_image(self):
         """Return an image that can be written to the volume of a server."""
-        if api_version_request.APIVersionRequest(self.microversion) < REIMAGE:
-            raise self.skipException('this microversion writes no image')
         if CONF.compute.image_ref_alt == CONF.compute.image_ref:
             raise self.skipException('there is no other image')
         return CONF.compute.image_ref_alt
