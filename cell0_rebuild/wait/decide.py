@@ -211,7 +211,7 @@ class Decision:
         self._waits: dict[int, values.Reason] = {}
         self._short: dict[values.Question, None] = {}
         self._verdicts: dict[values.Shape, values.Reason | None] = {}
-        self._full: dict[values.Shape, values.Reason] = {}
+        self._full: dict[values.Kind, values.Reason] = {}
         self.command = self._command()
 
     def _command(self) -> Command | None:
@@ -281,7 +281,7 @@ class Decision:
         reason = self._verdicts[shape]
         if reason is None:
             reason = self._rest(queue.kind)
-        elif reason.code is values.Code.CAPACITY and (
+        elif reason is texts.NO_HOST_HAS_ROOM and (
                 question not in self._short
                 and question not in self._answers.short
                 and any(self._seen.told(server.uuid) != reason.code.value
@@ -295,9 +295,8 @@ class Decision:
         self, question: values.Question, room: values.Room
     ) -> values.Reason:
         """Return that there is no room, and what is short."""
-        if room.problem:
-            return values.Reason(values.Code.CAPACITY, room.problem)
-        return self._answers.short.get(question, texts.NO_HOST_HAS_ROOM)
+        return room.problem or self._answers.short.get(
+            question, texts.NO_HOST_HAS_ROOM)
 
     def _fill_batch(self, queues: list[Queue]) -> None:
         """Note who is sent next, and why the others are not."""
@@ -311,21 +310,32 @@ class Decision:
             server = queue.servers[place]
             if not self._may_send(queue):
                 continue
+            if self._is_open(queue.project_id):
+                self._waits[id(queue)] = texts.OTHERS_FIRST
+                continue
             if not self._is_out(server):
                 self._batch.append(values.Request(server, queue.kind))
             if place + 1 < len(queue.servers):
                 heapq.heappush(
                     heads, (self._key(queue, place + 1), number, place + 1))
 
+    def _is_open(self, project_id: str) -> bool:
+        """Tell whether another request of a project has to be answered first.
+
+        A project that is not known to be served may have one at a time.
+        """
+        return project_id not in self._ledger.trusted and any(
+            request.server.project_id == project_id for request in self._batch)
+
     def _may_send(self, queue: Queue) -> bool:
         """Tell whether one more of a queue may be sent; if not, note why.
 
-        Those of a shape that is told no are told so again.
+        Those of a kind that is told no are told so again.
         """
-        shape = queue.kind.shape
-        reason = self._full.get(shape) or self._why_not(shape)
+        kind = queue.kind
+        reason = self._full.get(kind) or self._why_not(kind)
         if reason is not None:
-            self._waits[id(queue)] = self._full[shape] = reason
+            self._waits[id(queue)] = self._full[kind] = reason
         return reason is None
 
     def _batch_is_full(self) -> bool:
@@ -334,8 +344,8 @@ class Decision:
         The others wait to see what becomes of the first of a shape.
         """
         return len(self._batch) == MOST or bool(
-            self._batch and self._ledger.width(
-                self._batch[-1].kind.shape, self._section.at_once) == 1)
+            self._batch and (self._ledger.is_narrow or self._ledger.width(
+                self._batch[-1].kind, self._section.at_once) == 1))
 
     def _key(self, queue: Queue, place: int) -> _Key:
         server, now = queue.servers[place], self._now.seconds
@@ -345,7 +355,8 @@ class Decision:
             # The image of a project may be what fails.
             self._ledger.hosts.stopped
             and queue.project_id in self._ledger.failing,
-            self._ledger.requests.rank(server.uuid),
+            self._ledger.is_narrow and self._ledger.away.get(
+                queue.project_id, (None, 0.0))[1],
             waste.of(queue.project_id, now), waste.of(queue.kind, now),
             waste.of(server.uuid, now), order.turn(
                 server, self._answers.shares.get(queue.project_id, 0.0)
@@ -356,15 +367,15 @@ class Decision:
                 or server.uuid in self._answers.not_asked
                 or self._own_reason(server) is not None)
 
-    def _why_not(self, shape: values.Shape) -> values.Reason | None:
-        """Return why no other server of a shape may be sent now."""
-        ledger = self._ledger
+    def _why_not(self, kind: values.Kind) -> values.Reason | None:
+        """Return why no other server of a kind may be sent now."""
+        ledger, shape = self._ledger, kind.shape
         if self._too_many():
             return (texts.BUILDS_FAIL if ledger.hosts.stopped
                     else texts.OTHERS_BUILD)
         alike = self._alike[shape] + sum(
             request.kind.shape == shape for request in self._batch)
-        if (alike >= ledger.width(shape, self._section.at_once)
+        if (alike >= ledger.width(kind, self._section.at_once)
                 or self._is_taken(shape)
                 or len(self._batch) >= ledger.left_in_minute(
                     self._section.per_minute, self._now.seconds)):

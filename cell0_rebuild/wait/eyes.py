@@ -85,6 +85,13 @@ class Eyes:
         """
         return shares.share(self._context, project_id)
 
+    def check_placement(self) -> None:
+        """Check that Placement answers what is no problem to it.
+
+        :raises NoPlacement: if it does not.
+        """
+        probes.check(self._context)
+
     def short(self, question: values.Question) -> values.Reason:
         """Return what is short where there is no room.
 

@@ -29,6 +29,11 @@ class _AcceptsAll:
     ) -> values.Answer:
         return values.Answer(values.Outcome.ACCEPTED)
 
+    def check(
+        self, failed: values.Answer, accepted: values.Waiting | None
+    ) -> None:
+        pass
+
 
 class _PublishesNothing(notices.Notices):
     """Reads what was published, and writes nothing."""

@@ -33,6 +33,11 @@ class Client(ty.Protocol):
     ) -> values.Answer:
         """Request the rebuild of a server."""
 
+    def check(
+        self, failed: values.Answer, accepted: values.Waiting | None
+    ) -> None:
+        """Check that nova-api and Keystone answer others."""
+
 
 class Hands:
     """Acts in the name of owners."""
@@ -64,6 +69,17 @@ class Hands:
             return [ask(servers[0], found[0])]
         with concurrent.futures.ThreadPoolExecutor(len(servers)) as executor:
             return list(executor.map(ask, servers, found))
+
+    def check(
+        self, failed: values.Answer, accepted: values.Waiting | None
+    ) -> None:
+        """Check that nova-api and Keystone answer others.
+
+        :param failed: of a request that got no answer.
+        :param accepted: the server whose rebuild was accepted last.
+        :raises NoApi: if they do not.
+        """
+        self._client.check(failed, accepted)
 
     def _look(self, server: values.Waiting) -> values.Answer | str | None:
         """Return the image of a server, or why nothing is asked for."""

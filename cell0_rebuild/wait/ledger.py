@@ -17,7 +17,6 @@ import itertools
 import typing as ty
 
 from cell0_rebuild.wait import broken_hosts
-from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
@@ -43,9 +42,24 @@ _FIVE_MINUTES = datetime.timedelta(minutes=5)
 # What owners read of a refusal, in place of an answer that is for operators.
 _TOLD = {
     _Outcome.NO_ROLE: texts.NO_ROLE, _Outcome.NO_ENDPOINT: texts.NO_ENDPOINT,
-    _Outcome.AWAY: texts.NO_ANSWER, _Outcome.BUSY: texts.ANOTHER_REQUEST,
-    _Outcome.GONE: texts.ANOTHER_REQUEST}
+    _Outcome.BUSY: texts.ANOTHER_REQUEST, _Outcome.GONE: texts.ANOTHER_REQUEST}
 _OF_PROJECTS = (_Outcome.NO_ROLE, _Outcome.NO_ENDPOINT)
+
+# The codes of what nova-api, or Keystone, has refused.
+_REFUSED = (values.Code.BLOCKED.value, values.Code.QUOTA.value)
+
+# nova-api or Keystone has not looked at the request.
+AWAY = (_Outcome.FAILED, _Outcome.AWAY, _Outcome.NO_KEYSTONE,
+        _Outcome.BAD_CREDENTIALS)
+# How long who got no answer rests, at first and at most.
+_SOON, _A_MINUTE = datetime.timedelta(seconds=2), datetime.timedelta(minutes=1)
+
+# So many projects that fail alike are not explained by any one of them.
+_MANY = 3
+# So many vain calls of the scheduler are free, for a project and for a shape.
+# After that one costs as much as a server that found a host has earned, of
+# which no more is kept.
+_CREDITS, _EARNED = 30, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +83,10 @@ class Ledger:
     :ivar waste: of servers, kinds and projects.
     :ivar hosts: how builds on hosts have ended.
     :ivar failing: the projects whose builds failed since one has landed.
-    :ivar requests: tells an outage of nova-api.
-    :ivar questions: tells one of Placement.
+    :ivar accepted: the server whose rebuild was accepted last.
+    :ivar trusted: the projects whose last request was accepted.
+    :ivar away: the projects whose requests got no answer since any was
+        accepted: the servers, and when that was so last.
     """
 
     def __init__(self) -> None:
@@ -79,18 +95,27 @@ class Ledger:
         self.rests, self.waste = rests.Rests(), waste.Waste()
         self.hosts = broken_hosts.BrokenHosts()
         self.failing: set[str] = set()
-        self.requests, self.questions = outages.Failures(), outages.Failures()
+        self.accepted: values.Waiting | None = None
+        self.trusted: set[str] = set()
+        self.away: dict[str, tuple[set[str], float]] = {}
         self._widths: dict[values.Shape, int] = {}
+        self._credits: dict[str | values.Shape, int] = {}
+        # The projects that filters have refused since one found a host.
+        self._refusers: dict[values.Shape, set[str]] = {}
         self._requested: collections.deque[float] = collections.deque()
         self._noted: dict[str, datetime.datetime] = {}
+        self._has_recalled = False
 
-    def width(self, shape: values.Shape, at_once: int) -> int:
+    def width(self, kind: values.Kind, at_once: int) -> int:
         """Return how many of a shape may be on their way, with those that are.
 
         Placement sees room that the scheduler may refuse. So it begins with
-        one, and doubles with each that lands.
+        one, and doubles with each that lands. A kind of which the scheduler
+        has refused one begins anew; that is no sign for the others.
         """
-        return min(self._widths.get(shape, 1), at_once)
+        if self.rests.times(kind):
+            return 1
+        return min(self._widths.get(kind.shape, 1), at_once)
 
     def left_in_minute(self, per_minute: int, now: float) -> int:
         """Return how many rebuilds may be requested in this minute."""
@@ -103,15 +128,41 @@ class Ledger:
         """Forget how many servers of all other shapes may be sent."""
         self._widths = {shape: width for shape, width in self._widths.items()
                         if shape in shapes}
+        self._refusers = {
+            shape: projects for shape, projects in self._refusers.items()
+            if shape in shapes}
+
+    def recall(
+        self, waiting: collections.abc.Iterable[values.Waiting],
+        kinds: collections.abc.Mapping[str, values.Kind],
+        told: collections.abc.Callable[[str], str | None], now: values.Now,
+    ) -> None:
+        """Read what was wasted before this process began, once.
+
+        :param kinds: of those that could be sent, by the UUIDs.
+        :param told: returns the published code of a server, or None.
+        """
+        if self._has_recalled:
+            return
+        self._has_recalled = True
+        for server in waiting:
+            since = now.seconds
+            if server.tried_at is not None:
+                since -= max((now.utc - server.tried_at).total_seconds(), 0)
+            elif told(server.uuid) not in _REFUSED:
+                continue
+            kind = kinds.get(server.uuid)
+            for who in (server.uuid, server.project_id,
+                        *([] if kind is None else [kind])):
+                self.waste.charge(who, since)
 
     def answered(
         self, request: values.Request, answer: values.Answer,
         section: cfg.ConfigOpts.GroupAttr, now: values.Now,
-    ) -> bool:
+    ) -> None:
         """Note what was answered to a request.
 
         :param section: the options.
-        :returns: whether it tells of an outage.
         """
         server, outcome = request.server, answer.outcome
         if outcome is _Outcome.NOT_ASKED:
@@ -120,26 +171,50 @@ class Ledger:
                 self.rests.begin(
                     server.uuid, answer.reason or texts.UNREADABLE,
                     now.seconds, section.backoff, section.backoff_max)
-            return False
-        self._requested.append(now.seconds)
-        while self._requested[0] <= now.seconds - _MINUTE:
+            return
+        if outcome not in (*AWAY, *_OF_PROJECTS):
+            self._requested.append(now.seconds)
+        while self._requested and (
+                self._requested[0] <= now.seconds - _MINUTE):
             self._requested.popleft()
-        if outcome in (_Outcome.NO_KEYSTONE, _Outcome.BAD_CREDENTIALS):
-            return True
-        charged = server.uuid, request.kind, server.project_id
         if outcome is _Outcome.ACCEPTED:
             self.on_their_way[server.uuid] = Sent(
                 server, request.kind, now.utc)
-            for who in charged:
-                self.waste.clear(who)
             self.rests.end(server.uuid)
             self.rests.end(server.project_id)
+            self.accepted = server
+            self.trusted.add(server.project_id)
+            self.away.clear()
+        elif outcome in AWAY:
+            self._is_away(server, now.seconds)
         else:
-            for who in charged:
+            for who in (server.uuid, request.kind, server.project_id):
                 self.waste.charge(who, now.seconds)
+            self.trusted.discard(server.project_id)
             self._refused(server, answer, section, now.seconds)
-        return self.requests.record(
-            server.uuid, outcome in (_Outcome.FAILED, _Outcome.AWAY))
+
+    def _is_away(self, server: values.Waiting, now: float) -> None:
+        """Let a server rest whose request got no answer.
+
+        So does its project, if that is so of two of its servers.
+        """
+        uuids, _ = self.away.get(server.project_id, (set(), now))
+        uuids.add(server.uuid)
+        self.away[server.project_id] = uuids, now
+        self.waste.charge(server.uuid, now)
+        self.rests.begin(server.uuid, texts.NO_ANSWER, now, _SOON, _A_MINUTE)
+        if len(uuids) > 1:
+            self.rests.begin(
+                server.project_id, texts.NO_ANSWER, now, _SOON, _A_MINUTE)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether one request is made at a time.
+
+        Nothing was accepted since the requests of three projects got no
+        answer.
+        """
+        return len(self.away) >= _MANY
 
     def _refused(
         self, server: values.Waiting, answer: values.Answer,
@@ -151,16 +226,14 @@ class Ledger:
             values.Code.QUOTA if outcome is _Outcome.OVER_QUOTA
             else values.Code.BLOCKED, answer.text)
         longest = section.backoff_max
-        if outcome in (_Outcome.OVER_QUOTA, _Outcome.AWAY):
-            # An operator may raise a quota, and this refusal costs no
-            # scheduler call. A nova-api that was away may be back.
-            longest = min(longest, _FIVE_MINUTES)
-        who = (server.project_id if outcome in _OF_PROJECTS else server.uuid)
-        self.rests.begin(who, reason, now, section.backoff, longest)
         if outcome is _Outcome.OVER_QUOTA:
+            # An operator may raise a quota, and this costs no scheduler call.
+            longest = min(longest, _FIVE_MINUTES)
             # It may have room for a smaller server of the project.
             self.rests.begin(server.project_id, reason, now,
                              section.backoff, section.backoff)
+        who = (server.project_id if outcome in _OF_PROJECTS else server.uuid)
+        self.rests.begin(who, reason, now, section.backoff, longest)
 
     def ended(
         self, uuid: str, state: values.State,
@@ -171,34 +244,59 @@ class Ledger:
         :param section: the options.
         """
         sent = self.on_their_way.pop(uuid)
-        shape = sent.kind.shape
         if state is _State.LANDED:
-            self._widths[shape] = min(
-                2 * self.width(shape, section.at_once), section.at_once)
-            self.rests.end(shape)
-            self.rests.end(sent.kind)
-        elif state in (_State.FAILED_ON_HOST, _State.BURIED):
-            self._widths.pop(shape, None)
-        if state is _State.BURIED:
-            self._refused_by_filters(sent, section, now.seconds)
+            self._found_host(sent, section)
+        elif state is _State.FAILED_ON_HOST:
+            self._widths.pop(sent.kind.shape, None)
+        elif state is _State.BURIED:
+            self._found_no_host(sent, section, now.seconds)
         self._note_build(values.Build(
             uuid, sent.server.project_id, state, now.utc))
 
-    def _refused_by_filters(
+    def _found_host(
+        self, sent: Sent, section: cfg.ConfigOpts.GroupAttr
+    ) -> None:
+        """Clear all above a server that found a host."""
+        kind, project_id = sent.kind, sent.server.project_id
+        for who in (kind.shape, kind, project_id):
+            self.rests.end(who)
+        for charged in (sent.server.uuid, kind, project_id):
+            self.waste.clear(charged)
+        self._widths[kind.shape] = min(
+            2 * self.width(kind, section.at_once), section.at_once)
+        self._refusers.pop(kind.shape, None)
+        for account in (project_id, kind.shape):
+            left = self._left(account)
+            self._credits[account] = min(left + 1, max(left, _EARNED))
+
+    def _found_no_host(
         self, sent: Sent, section: cfg.ConfigOpts.GroupAttr, now: float
     ) -> None:
-        """Let a kind rest after the scheduler refused a server of it.
+        """Charge who was refused by the scheduler.
 
-        The scheduler would refuse the others too. It may accept other kinds
-        of the same shape. These rest as well, but not longer each time: so
-        each of them is tried soon.
+        It would refuse the others of the kind, too. It may accept other kinds
+        of the shape, unless three projects were refused and none found a host
+        since: then all that is left may be hosts that are down.
         """
-        for who in (sent.kind, sent.server.project_id):
-            self.waste.charge(who, now)
-        self.rests.begin(sent.kind, texts.FILTERS_REFUSE, now,
+        kind, project_id = sent.kind, sent.server.project_id
+        self.rests.begin(kind, texts.FILTERS_REFUSE, now,
                          section.backoff, section.backoff_max)
-        self.rests.begin(sent.kind.shape, texts.FILTERS_REFUSE, now,
-                         section.backoff, section.backoff)
+        # The server is no other than its kind.
+        for charged in (kind, project_id):
+            self.waste.charge(charged, now)
+        refusers = self._refusers.setdefault(kind.shape, set())
+        refusers.add(project_id)
+        many = len(refusers) >= _MANY
+        self._widths[kind.shape] = 1 if many else max(
+            self._widths.get(kind.shape, 1) // 2, 1)
+        for account, is_out in ((project_id, True), (kind.shape, many)):
+            self._credits[account] = max(self._left(account) - 1, 0)
+            if is_out and not self._credits[account]:
+                self.rests.begin(account, texts.FILTERS_REFUSE, now,
+                                 section.backoff, section.backoff)
+
+    def _left(self, account: str | values.Shape) -> int:
+        return self._credits.get(account, _CREDITS)
 
     def lost(self, now: datetime.datetime) -> list[str]:
         """Forget the servers that are on their way for too long."""

@@ -31,7 +31,7 @@ if ty.TYPE_CHECKING:
 
 _REFUSALS = {code.value for code in (
     values.Code.SCHEDULER, values.Code.QUOTA, values.Code.BROKEN_HOSTS,
-    values.Code.BLOCKED)}
+    values.Code.BLOCKED, values.Code.AWAY)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,5 +161,5 @@ class _Asked:
             self._rooms[question] = self._eyes.room(question)
         room = self._rooms[question]
         if room.problem:
-            return values.Reason(values.Code.CAPACITY, room.problem)
+            return room.problem
         return texts.ITS_TURN if room else texts.NO_HOST_HAS_ROOM

@@ -11,11 +11,18 @@ from nova.scheduler.client import report
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     import requests
+
+# Of the first resource classes.
+_CLASSES_VERSION = '1.2'
+
+# The question is wrong or too long, and nothing is wrong with Placement.
+_REFUSED = (400, 413, 414, 431)
 
 
 def room(
@@ -37,8 +44,10 @@ def room(
             global_request_id=context.global_id)
     except ks_exc.ClientException as error:
         raise exceptions.NoPlacement(str(error)) from error
-    if answer.status_code == 400:
-        return values.Room(0, problem=_detail(answer))
+    if answer.status_code in _REFUSED:
+        return values.Room(0, problem=(
+            values.Reason(values.Code.CAPACITY, _detail(answer))
+            if answer.status_code == 400 else texts.PLACEMENT_REFUSES))
     if answer.status_code != 200:
         raise exceptions.NoPlacement(
             f'it answers {answer.status_code}: {_detail(answer)}')
@@ -54,6 +63,22 @@ def room(
             ArithmeticError) as error:
         raise exceptions.NoPlacement(
             f'it answers what cannot be read: {answer.text[:100]}') from error
+
+
+def check(context: nova_context.RequestContext) -> None:
+    """Check that Placement answers what is no problem to it.
+
+    :raises NoPlacement: if it does not.
+    """
+    try:
+        answer = report.report_client_singleton().get(
+            '/resource_classes/VCPU', version=_CLASSES_VERSION,
+            global_request_id=context.global_id)
+    except ks_exc.ClientException as error:
+        raise exceptions.NoPlacement(str(error)) from error
+    if answer.status_code >= 500:
+        raise exceptions.NoPlacement(
+            f'it answers {answer.status_code}: {_detail(answer)}')
 
 
 def answer(

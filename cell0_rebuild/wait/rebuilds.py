@@ -16,6 +16,7 @@ from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading
 
 from cell0_rebuild.api import microversion_range
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import values
 
@@ -87,6 +88,36 @@ class RebuildClient:
         except (ks_exc.ClientException, OSError) as error:
             return _failed(error, outcome)
         return values.Answer(_outcome(answer), _text(answer))
+
+    def check(
+        self, failed: values.Answer, accepted: values.Waiting | None
+    ) -> None:
+        """Check that nova-api and Keystone answer others.
+
+        Only silence and errors of their own are an outage.
+
+        :param failed: the answer to a request that failed.
+        :param accepted: the server whose rebuild was accepted last, of which
+            nova-api is asked then, or None.
+        :raises NoApi: if they do not.
+        """
+        about = failed.outcome.value
+        if failed.outcome is values.Outcome.BAD_CREDENTIALS:
+            raise exceptions.NoApi(failed.text, about)
+        try:
+            if failed.outcome is values.Outcome.NO_KEYSTONE:
+                self._unscoped.invalidate()
+                self._unscoped.get_access(self._session)
+            elif accepted is not None:
+                answer = self._nova(accepted.project_id).get(
+                    f'/servers/{accepted.uuid}', raise_exc=False)
+                if answer.status_code >= 500:
+                    raise exceptions.NoApi(_text(answer), about)
+        except ks_exc.HttpError as error:
+            if error.http_status >= 500:
+                raise exceptions.NoApi(str(error), about) from error
+        except (ks_exc.ClientException, OSError) as error:
+            raise exceptions.NoApi(str(error), about) from error
 
     def _nova_of(self, project_id: str) -> adapter.Adapter:
         return loading.load_adapter_from_conf_options(

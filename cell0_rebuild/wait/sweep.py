@@ -70,6 +70,12 @@ class Eyes(ty.Protocol):
     def short(self, question: values.Question) -> values.Reason:
         """Return what is short where there is no room."""
 
+    def check_placement(self) -> None:
+        """Check that Placement answers.
+
+        :raises NoPlacement: if it does not.
+        """
+
 
 class Hands(ty.Protocol):
     """Requests rebuilds; see :class:`hands.Hands`."""
@@ -78,6 +84,14 @@ class Hands(ty.Protocol):
         self, servers: collections.abc.Sequence[values.Waiting]
     ) -> list[values.Answer]:
         """Request rebuilds, at the same time; return the answers in order."""
+
+    def check(
+        self, failed: values.Answer, accepted: values.Waiting | None
+    ) -> None:
+        """Check that nova-api and Keystone answer others.
+
+        :raises NoApi: if they do not.
+        """
 
 
 class Teller(ty.Protocol):
@@ -151,6 +165,7 @@ class SweepResult:
 class _Run:
     """What one sweep works with.
 
+    :param checked: whether it was asked if nova-api or Keystone is away.
     :param waiting: who waits, by the UUIDs.
     """
 
@@ -158,6 +173,7 @@ class _Run:
     now: values.Now
     result: SweepResult
     stopped: collections.abc.Callable[[], bool]
+    checked: bool = False
     waiting: dict[str, values.Waiting] = dataclasses.field(
         default_factory=dict)
     answers: decide.Answers = dataclasses.field(
@@ -279,9 +295,11 @@ class Sweeper:
                 could, key=lambda server: -server.priority)], run.waiting)
         reasons.update({uuid: kind for uuid, kind in kinds.items()
                         if isinstance(kind, values.Reason)})
-        queues = decide.queues(could, {
-            uuid: kind for uuid, kind in kinds.items()
-            if isinstance(kind, values.Kind)}, self._ledger, now)
+        known = {uuid: kind for uuid, kind in kinds.items()
+                 if isinstance(kind, values.Kind)}
+        self._ledger.recall(
+            run.waiting.values(), known, self._teller.published, now)
+        queues = decide.queues(could, known, self._ledger, now)
         shapes = {queue.kind.shape for queue in queues}
         self._ledger.keep_shapes(shapes)
         result.shapes = len(shapes)
@@ -316,47 +334,44 @@ class Sweeper:
         answers = self._hands.request(
             [request.server for request in requests])
         run.result.request_seconds += time.monotonic() - started
-        error: exceptions.NoApi | None = None
+        failed = None
         for request, answer in zip(requests, answers):
             uuid = request.server.uuid
             if answer.outcome is values.Outcome.NOT_ASKED:
                 run.answers.not_asked[uuid] = answer.reason
             else:
                 run.result.answers[uuid] = answer
-            if self._ledger.answered(request, answer, run.section, run.now):
-                error = exceptions.NoApi(answer.text, answer.outcome.value)
-        if error is not None:
-            raise error
+            if answer.outcome in ledgers.AWAY:
+                failed = answer
+            self._ledger.answered(request, answer, run.section, run.now)
+        if failed is not None and not run.checked:
+            run.checked = True
+            self._hands.check(failed, self._ledger.accepted)
 
     def _ask(
         self, items: list[_Item],
         ask: collections.abc.Callable[[_Item], _Answer],
         answers: dict[_Item, _Answer], run: _Run,
     ) -> list[_Item]:
-        """Ask Placement about each; three failures in a row end that.
+        """Ask Placement about each.
 
         :param answers: what this adds to.
         :returns: those that it fails for.
-        :raises NoPlacement: if it fails for all: nothing is wrong with them.
+        :raises NoPlacement: if it fails for all, also for what is no problem
+            to it.
         """
-        failures, failed = self._ledger.questions, []
-        error: exceptions.NoPlacement | None = None
-        asked = 0
-        for item in sorted(items, key=lambda item: failures.rank(str(item))):
+        failed: list[_Item] = []
+        for item in items:
             if run.stopped():
                 break
-            asked += 1
             try:
                 answers[item] = ask(item)
             except exceptions.NoPlacement as raised:
                 LOG.warning('Placement does not answer about %s: %s', item,
                             raised)
-                error = raised
+                if not failed:
+                    self._eyes.check_placement()
                 failed.append(item)
-            if failures.record(str(item), item in failed):
-                break
-        if error is not None and len(failed) == asked:
-            raise error
         return failed
 
     def _ask_rooms(self, questions: list[values.Question], run: _Run) -> None:

@@ -55,13 +55,15 @@ NO_ENDPOINT = _Reason(
     _Code.BLOCKED,
     'The project of the server has no endpoint of the compute API.')
 NO_ANSWER = _Reason(
-    _Code.BLOCKED,
-    'The compute API does not answer the request for the rebuild. It is asked '
-    'again later.')
+    _Code.AWAY,
+    'The request for the rebuild gets no answer. It is made again soon.')
 PLACEMENT_FAILS = _Reason(
     _Code.BLOCKED,
     'Placement cannot tell whether there is room for what the server asks '
     'for. It is asked again later.')
+PLACEMENT_REFUSES = _Reason(
+    _Code.BLOCKED,
+    'The server asks for more things than Placement can be asked for at once.')
 UNREADABLE = _Reason(
     _Code.BLOCKED,
     'What operators have decided about the server cannot be read.')

@@ -32,14 +32,15 @@ class Code(enum.Enum):
     BROKEN_HOSTS = 'broken-hosts'
     BACKOFF = 'backoff'
     BLOCKED = 'blocked'
+    AWAY = 'away'
     EXPIRED = 'expired'
 
 
 class Outcome(enum.Enum):
     """What became of a request for a rebuild.
 
-    nova-api may be away for one server alone, whose rebuild takes too long.
-    Without a token nothing was asked of it.
+    nova-api or Keystone may be away for one server or project alone. Without a
+    token nothing was asked of nova-api.
     """
 
     ACCEPTED = 'accepted'
@@ -166,14 +167,14 @@ class Room:
 
     :param hosts: that would fit, as far as they were counted.
     :param servers: how many of them these hosts have room for, at least.
-    :param problem: why Placement refuses to look: it knows no such trait or
-        resource class.
+    :param problem: why Placement refuses to look, for example because it
+        knows no such trait or resource class.
     :param is_fallback: whether it is room for VCPU in place of PCPU.
     """
 
     hosts: int
     servers: int = 0
-    problem: str | None = None
+    problem: Reason | None = None
     is_fallback: bool = False
 
     def __bool__(self) -> bool:

@@ -27,8 +27,12 @@ class Waste:
         """
         self._wasted = {one: wasted for one, wasted in self._wasted.items()
                         if self._left(*wasted, now) > _LEAST}
-        left = self._left(*self._wasted.get(who, (0.0, now)), now)
-        self._wasted[who] = left + amount, now
+        left, since = self._wasted.get(who, (0.0, now))
+        # What is charged may be older than what was charged.
+        last = max(since, now)
+        self._wasted[who] = (
+            self._left(left, since, last) + self._left(amount, now, last),
+            last)
 
     def of(self, who: _Who, now: float) -> float:
         """Return what was wasted on somebody."""

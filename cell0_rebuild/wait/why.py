@@ -125,8 +125,7 @@ def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     asked = queries.demands(question.query)
     room = probes.answer(context, question)
     if room.problem:
-        return Explanation(uuid, asked, values.Reason(
-            values.Code.CAPACITY, room.problem), notes=notes)
+        return Explanation(uuid, asked, room.problem, notes=notes)
     if room.is_fallback:
         notes.append(_FALLBACK)
     if room:

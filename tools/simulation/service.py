@@ -198,6 +198,14 @@ class Service:
             self._world.at(self._world.now + after, self._try, server)
         return [values.Answer(values.Outcome.ACCEPTED) for _ in servers]
 
+    def check(
+        self, failed: values.Answer, accepted: values.Waiting | None
+    ) -> None:
+        """Find that all is well."""
+
+    def check_placement(self) -> None:
+        """Find that all is well."""
+
     def _try(self, server: _Server) -> None:
         world, record = self._world, server.record
         if world.retry(server.request):

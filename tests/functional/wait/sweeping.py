@@ -81,7 +81,8 @@ class SweepMixin(asking.AskingMixin):
 
     def asked(self):
         """Return the servers whose rebuild was asked for."""
-        return [path.split('/')[3] for _, path, _ in self.keystone.requests]
+        return [path.split('/')[3] for method, path, _
+                in self.keystone.requests if method == 'POST']
 
     def told(self, server):
         """Return why the owner is told that a server waits."""

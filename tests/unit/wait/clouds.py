@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import datetime
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import values
@@ -27,6 +28,7 @@ class Cloud:
     :ivar refused: the kinds that the filters refuse.
     :ivar failing: the projects whose builds fail on hosts.
     :ivar fail: called with what Placement is asked about.
+    :ivar is_away: whether nova-api and Keystone answer nobody.
     """
 
     def __init__(self, claim=1.0, build=20.0, **options):
@@ -43,6 +45,7 @@ class Cloud:
         self.asked = collections.Counter()
         self.shares, self.told = {}, {}
         self.shown, self.read = set(), set()
+        self.checks, self.is_away = [], False
         self.requests, self.landed, self.calls = [], {}, 0
         self.restart()
 
@@ -70,12 +73,11 @@ class Cloud:
 
     def run(self, seconds, until=lambda: False):
         """Sweep for a while, as the service does; return the last result."""
-        end, moved = self.seconds + seconds, -9.0
+        end = self.seconds + seconds
         while self.seconds < end and not until():
             swept = self.sweeper.sweep()
-            moved = self.seconds if swept.has_moved() else moved
-            self.seconds += pacing.interval(
-                swept.shapes, PROBE, 5, self.seconds - moved < 5)
+            # It would be sooner while servers come back.
+            self.seconds += pacing.interval(swept.shapes, PROBE, 5, False)
         return swept
 
     def landed_of(self, uuids):
@@ -138,6 +140,14 @@ class Cloud:
             if question in self.rooms:
                 self.rooms[question] -= 1
         return answer or ACCEPTED
+
+    def check(self, failed, accepted):
+        self.checks.append((failed.outcome, accepted and accepted.uuid))
+        if self.is_away:
+            raise exceptions.NoApi(failed.text)
+
+    def check_placement(self):
+        self.fail('control')
 
     def load(self, uuids):
         self.read = set(uuids)

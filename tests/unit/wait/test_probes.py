@@ -10,6 +10,7 @@ import testtools
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import probes
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 
 PCPU, VCPU = 'resources=PCPU:2', 'resources=VCPU:2'
@@ -134,8 +135,15 @@ class FallbackTest(testtools.TestCase):
     def test_why_placement_refuses_to_look_is_kept(self):
         problem = {'errors': [{'detail': 'No such trait.'}]}
         self.assertEqual(
-            values.Room(0, problem='No such trait.'),
+            values.Room(0, problem=values.Reason(
+                values.Code.CAPACITY, 'No such trait.')),
             self.found((400, problem), (200, FULL))[0])
+
+    def test_a_question_that_is_too_long_is_the_problem_of_who_asks(self):
+        for status in (413, 414, 431):
+            self.assertEqual(
+                values.Room(0, problem=texts.PLACEMENT_REFUSES),
+                self.found((status, {}), (200, FULL))[0])
 
     def test_a_placement_that_fails_then_is_away(self):
         self.assertRaises(

@@ -205,7 +205,7 @@ class OutageTest(SweepTestCase):
 
     def test_where_placement_fails_for_all_nothing_rests(self):
         self.cloud.wait(1)
-        self.fail('VCPU')
+        self.fail('VCPU', 'control')
         for _ in range(2):
             self.assertRaises(exceptions.NoPlacement, self.sweep, 1)
         self.fail()
@@ -222,15 +222,27 @@ class OutageTest(SweepTestCase):
     def test_keystone_that_is_away_ends_the_sweep_and_is_told(self):
         self.cloud.wait(9)
         self.cloud.answer = lambda server: NO_KEYSTONE
+        self.cloud.is_away = True
         error = self.assertRaises(exceptions.NoApi, self.sweep)
         self.assertEqual('Not now.', str(error))
         self.assertEqual(1, len(self.requested()))
 
-    def test_three_requests_that_fail_in_a_row_are_an_outage(self):
-        self.cloud.wait(4)
+    def test_nova_api_that_is_away_is_told_by_who_was_accepted(self):
+        [accepted, *_] = self.cloud.wait(1, age=1)
+        self.sweep()
+        self.cloud.wait(9, 'b')
         self.cloud.answer = lambda server: FAILED
-        self.assertRaises(exceptions.NoApi, self.sweep)
-        self.assertEqual(3, len(self.requested()))
+        self.cloud.is_away = True
+        self.assertRaises(exceptions.NoApi, self.sweep, 30)
+        self.assertEqual(
+            [(values.Outcome.FAILED, accepted)], self.cloud.checks)
+
+    def test_it_is_asked_once_a_sweep_whether_they_are_away(self):
+        for project in 'abcdef':
+            self.cloud.wait(2, project)
+        self.cloud.answer = lambda server: FAILED
+        self.sweep()
+        self.assertEqual(1, len(self.cloud.checks))
 
     def test_builds_that_fail_are_told_and_stop_all(self):
         self.cloud.wait(4)

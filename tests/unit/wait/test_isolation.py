@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""No project, and no kind of server, stands in the way of the others."""
+
+import ddt
+import testtools
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import values
+from tests.unit.wait import clouds
+from tests.unit.wait import samples
+
+HOUR = 3600
+OTHERS = 20
+Outcome = values.Outcome
+
+
+def spread(*more):
+    """Give a test an offender that is one project, three or thirty."""
+    return ddt.data(1, 3, 30, *more)
+
+
+class IsolationTestCase(testtools.TestCase):
+    """Older servers of projects that offend, and younger ones of others."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = clouds.Cloud()
+        self.offending = set()
+
+    def offend(self, count, projects, kind=lambda number: clouds.SMALL):
+        """Have older servers wait.
+
+        :param projects: over how many projects they are spread; 0 are servers
+            of the project of others.
+        :param kind: returns the kind of one, by its number.
+        """
+        for number in range(count):
+            project = f'bad-{number % projects}' if projects else 'good-0'
+            self.offending.update(self.cloud.wait(
+                1, project, kind(number), age=10))
+
+    def others(self, count=OTHERS):
+        """Have younger servers of ten projects wait."""
+        return [uuid for number in range(count) for uuid in self.cloud.wait(
+            1, f'good-{number % 10}')]
+
+    def answer(self, outcome):
+        """Have requests for servers that offend end like this."""
+        self.cloud.answer = lambda server: values.Answer(
+            outcome, 'No.') if server.uuid in self.offending else None
+
+    def requested(self, uuids):
+        """Return when the first of some servers was requested."""
+        return min((seconds for seconds, uuid in self.cloud.requests
+                    if uuid in set(uuids)), default=None)
+
+    def seconds_to_land(self, uuids):
+        """Sweep until these have landed; return how long that took."""
+        begun = self.cloud.seconds
+        self.cloud.run(
+            HOUR, lambda: self.cloud.landed_of(uuids) == len(uuids))
+        self.assertEqual(len(uuids), self.cloud.landed_of(uuids))
+        return self.cloud.seconds - begun
+
+
+@ddt.ddt
+class RefusedRequestsTest(IsolationTestCase):
+    """nova-api refuses the rebuilds of older servers."""
+
+    @spread()
+    def test_the_first_other_is_requested_in_the_first_minute(self, projects):
+        self.offend(2000, projects)
+        others = self.others()
+        self.answer(Outcome.BLOCKED)
+        self.cloud.run(60)
+        self.assertIsNotNone(self.requested(others))
+
+    def test_another_kind_of_the_same_project_is_requested_as_soon(self):
+        other = samples.kind('resources=VCPU:1', likeness='other')
+        self.offend(2000, 1)
+        others = self.cloud.wait(5, 'bad-0', other)
+        self.answer(Outcome.BLOCKED)
+        self.cloud.run(60)
+        self.assertIsNotNone(self.requested(others))
+
+    @ddt.data(*(
+        (outcome, projects) for projects in (1, 3, 30) for outcome in (
+            Outcome.BLOCKED, Outcome.NO_ROLE, Outcome.OVER_QUOTA)))
+    @ddt.unpack
+    def test_a_line_of_cron_requests_another_in_its_first_run(
+            self, outcome, projects):
+        self.offend(2000, projects)
+        others = self.others()
+        self.answer(outcome)
+        self.cloud.sweeper.sweep()
+        self.assertIsNotNone(self.requested(others))
+
+    def test_a_line_of_cron_remembers_by_what_it_has_published(self):
+        self.cloud.section.per_minute = 1
+        self.offend(200, 1)
+        others = self.others()
+        self.answer(Outcome.BLOCKED)
+        for _ in range(2):
+            self.cloud.restart()
+            self.cloud.sweeper.sweep()
+            self.cloud.seconds += 60
+        self.assertIsNotNone(self.requested(others))
+
+    def test_log_ins_without_the_role_take_no_place_of_others(self):
+        self.offend(200, 100)
+        others = self.others()
+        self.answer(Outcome.NO_ROLE)
+        self.cloud.run(60)
+        self.assertIsNotNone(self.requested(others))
+
+
+@ddt.ddt
+class NoAnswerTest(IsolationTestCase):
+    """Requests of some projects get no answer, or an error."""
+
+    @ddt.data(*(
+        (outcome, projects) for projects in (1, 3, 30) for outcome in (
+            Outcome.FAILED, Outcome.AWAY, Outcome.NO_KEYSTONE)))
+    @ddt.unpack
+    def test_others_land_as_soon(self, outcome, projects):
+        usual = clouds.Cloud()
+        self.cloud, cloud = usual, self.cloud
+        alone = self.seconds_to_land(self.others())
+        self.cloud = cloud
+        self.offend(60, projects)
+        others = self.others()
+        self.answer(outcome)
+        self.assertLessEqual(self.seconds_to_land(others), 1.2 * alone)
+
+    def test_a_line_of_cron_requests_others_in_its_first_run(self):
+        self.offend(60, 3)
+        others = self.others()
+        self.answer(Outcome.AWAY)
+        self.cloud.sweeper.sweep()
+        self.assertIsNotNone(self.requested(others))
+
+    def test_who_got_no_answer_rests_for_a_minute_at_most(self):
+        self.offend(1, 1)
+        self.answer(Outcome.AWAY)
+        self.cloud.run(HOUR)
+        moments = [seconds for seconds, _ in self.cloud.requests]
+        self.assertLess(moments[1] - moments[0], 6)
+        self.assertLess(max(
+            later - sooner for sooner, later in zip(moments, moments[1:])),
+            76)
+
+    def test_one_request_is_made_at_a_time_where_many_get_no_answer(self):
+        self.offend(50, 50)
+        self.answer(Outcome.AWAY)
+        with_many = []
+        request = self.cloud.request
+        self.cloud.request = lambda servers: (
+            with_many.append(len(servers)), request(servers))[1]
+        self.cloud.run(60)
+        self.assertEqual({1}, set(with_many))
+        # Each has its turn.
+        self.assertEqual(50, len({uuid for _, uuid in self.cloud.requests}))
+
+
+@ddt.ddt
+class FiltersTest(IsolationTestCase):
+    """The filters of the scheduler refuse what Placement has room for."""
+
+    def refuse(self, kinds, projects):
+        """Have kinds of one shape wait that filters refuse, ten of each."""
+        def kind(number):
+            return samples.kind(
+                'resources=VCPU:1', likeness=f'refused-{number % kinds}')
+        self.offend(3 * kinds, projects, kind)
+        self.cloud.refused = {kind(number) for number in range(kinds)}
+
+    def landed(self, hours, others):
+        """Return how many have landed after a while."""
+        self.cloud.run(hours * HOUR)
+        return self.cloud.landed_of(others)
+
+    @ddt.data((20, 1, 0.2), (60, 1, 0.2), (60, 3, 0.2), (60, 30, 1),
+              (20, 0, 0.2))
+    @ddt.unpack
+    def test_the_others_of_the_shape_land_all_the_same(
+            self, kinds, projects, hours):
+        count = int(hours * 700)
+        cloud, self.cloud = self.cloud, clouds.Cloud()
+        usual = self.landed(hours, self.others(count))
+        self.assertGreater(usual, 50)
+        self.cloud = cloud
+        self.refuse(kinds, projects)
+        self.assertGreaterEqual(
+            self.landed(hours, self.others(count)), 0.95 * usual)
+
+    @ddt.data(30, 100)
+    def test_hosts_that_are_down_cost_a_call_a_minute(self, projects):
+        self.refuse(projects, projects)
+        self.cloud.run(HOUR / 2)
+        self.assertLess(self.cloud.calls, 30 + 38)
+
+    def test_where_some_land_two_calls_are_made_for_each_at_most(self):
+        self.refuse(60, 30)
+        others = self.others(200)
+        landed = self.landed(0.2, others)
+        self.assertLess(self.cloud.calls, 2 * landed)
+
+
+class PlacementTest(IsolationTestCase):
+
+    def test_questions_that_it_fails_for_stop_nobody_else(self):
+        self.offend(90, 30, lambda number: samples.kind(
+            f'resources=VCPU:1,CUSTOM_{number}:1'))
+        others = self.others()
+
+        def fail(asked):
+            if 'CUSTOM' in str(asked):
+                raise exceptions.NoPlacement('Too long.')
+        self.cloud.fail = fail
+        self.cloud.sweeper.sweep()
+        self.assertIsNotNone(self.requested(others))
