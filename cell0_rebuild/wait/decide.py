@@ -373,7 +373,7 @@ class Decision:
         if self._too_many():
             return (texts.BUILDS_FAIL if ledger.hosts.stopped
                     else texts.OTHERS_BUILD)
-        alike = self._alike[shape] + sum(
+        alike = self._without_host[shape] + sum(
             request.kind.shape == shape for request in self._batch)
         if (alike >= ledger.width(kind, self._section.at_once)
                 or self._is_taken(shape)
@@ -383,24 +383,24 @@ class Decision:
         return None
 
     @functools.cached_property
-    def _alike(self) -> collections.Counter[values.Shape]:
-        """How many of each shape are on their way.
+    def _without_host(self) -> collections.Counter[values.Shape]:
+        """How many of each shape have no host yet.
 
-        A build that takes long has passed the scheduler.
+        The scheduler does not take so long: a conductor may have died.
         """
         return collections.Counter(
             sent.kind.shape for sent in self._ledger.on_their_way.values()
-            if sent.at + ledgers.SLOW > self._now.utc)
+            if not sent.has_host and sent.at + ledgers.SLOW > self._now.utc)
 
     def _is_taken(self, shape: values.Shape) -> bool:
-        """Tell whether all room may be gone to servers of this sweep.
+        """Tell whether all room may be gone to servers without a host.
 
-        Servers of a group may each need a host of its own.
+        Placement does not know yet that they will take some. Servers of a
+        group may each need a host of its own.
         """
         room = self._answers.rooms[shape.question]
-        sent = [one.kind.shape for one in self._ledger.on_their_way.values()
-                if one.at == self._now.utc] + [
-            request.kind.shape for request in self._batch]
+        sent = [*self._without_host.elements(), *(
+            request.kind.shape for request in self._batch)]
         if shape.group is not None:
             return len(sent) >= room.hosts
         return sum(map(shape.taken_by, sent)) >= room.servers

@@ -61,11 +61,11 @@ class Eyes:
         return self._kinds.of(uuids)
 
     def state(self, uuid: str) -> values.State:
-        """Tell where a server is: on its way, if a database is away."""
+        """Tell where a server is: still sent, if a database is away."""
         try:
             return rebuild_state.of(self._context, uuid, self._cells)
         except outages.DATABASES:
-            return values.State.ON_ITS_WAY
+            return values.State.SENT
 
     def builds(self, begin: datetime.datetime) -> list[values.Build]:
         """Return all builds of rebuilt servers since then, oldest first."""

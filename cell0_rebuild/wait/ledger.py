@@ -26,6 +26,7 @@ if ty.TYPE_CHECKING:
     from oslo_config import cfg
 
 _Outcome, _State = values.Outcome, values.State
+_WITH_HOST = (_State.BUILDING, _State.LANDED, _State.FAILED_ON_HOST)
 
 # Most builds end in this time.
 SLOW = datetime.timedelta(minutes=15)
@@ -67,11 +68,13 @@ class Sent:
     """A server whose rebuild was accepted.
 
     :param at: when the sweep began that requested it.
+    :param has_host: whether the scheduler has found it a host.
     """
 
     server: values.Waiting
     kind: values.Kind
     at: datetime.datetime
+    has_host: bool = False
 
 
 class Ledger:
@@ -107,11 +110,11 @@ class Ledger:
         self._has_recalled = False
 
     def width(self, kind: values.Kind, at_once: int) -> int:
-        """Return how many of a shape may be on their way, with those that are.
+        """Return how many of a shape may be without a host at a time.
 
         Placement sees room that the scheduler may refuse. So it begins with
-        one, and doubles with each that lands. A kind of which the scheduler
-        has refused one begins anew; that is no sign for the others.
+        one, and doubles with each that finds a host. A kind of which the
+        scheduler has refused one begins anew; that is no sign for the others.
         """
         if self.rests.times(kind):
             return 1
@@ -235,23 +238,28 @@ class Ledger:
         who = (server.project_id if outcome in _OF_PROJECTS else server.uuid)
         self.rests.begin(who, reason, now, section.backoff, longest)
 
-    def ended(
+    def seen(
         self, uuid: str, state: values.State,
         section: cfg.ConfigOpts.GroupAttr, now: values.Now,
-    ) -> None:
-        """Note how the rebuild of a server ended.
+    ) -> bool:
+        """Note where a server is; return whether its rebuild has ended.
 
         :param section: the options.
         """
-        sent = self.on_their_way.pop(uuid)
-        if state is _State.LANDED:
+        sent = self.on_their_way[uuid]
+        if not sent.has_host and state in _WITH_HOST:
             self._found_host(sent, section)
-        elif state is _State.FAILED_ON_HOST:
+            self.on_their_way[uuid] = dataclasses.replace(sent, has_host=True)
+        if state in (_State.SENT, _State.BUILDING):
+            return False
+        del self.on_their_way[uuid]
+        if state is _State.FAILED_ON_HOST:
             self._widths.pop(sent.kind.shape, None)
         elif state is _State.BURIED:
             self._found_no_host(sent, section, now.seconds)
         self._note_build(values.Build(
             uuid, sent.server.project_id, state, now.utc))
+        return True
 
     def _found_host(
         self, sent: Sent, section: cfg.ConfigOpts.GroupAttr
@@ -315,7 +323,7 @@ class Ledger:
                    if build.uuid not in self.on_their_way]
         self.others = [
             build.at for build in foreign
-            if build.state is _State.ON_ITS_WAY and build.at + LOST > now]
+            if build.state is _State.BUILDING and build.at + LOST > now]
         for build in foreign:
             self._note_build(build)
         for uuid in list(itertools.takewhile(

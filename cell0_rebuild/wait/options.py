@@ -47,8 +47,9 @@ every minute, and down to four times a second while servers come back.
         default=4,
         mutable=True,
         help="""
-How many servers of the same demands are on their way at the same time, at
-most. The service begins with one, and doubles with each that lands.
+For how many servers of the same demands the scheduler is asked for a host at
+the same time, at most. The service begins with one, and doubles with each that
+finds a host. Those that are being built on a host do not count.
 """),
     cfg.Opt(
         'per_minute',

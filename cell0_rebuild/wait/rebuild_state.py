@@ -23,7 +23,7 @@ if ty.TYPE_CHECKING:
 def of(
     context: nova_context.RequestContext, uuid: str, down: down_cells.DownCells
 ) -> values.State:
-    """Tell where a server is; one whose cell is away is on its way.
+    """Tell where a server is; one whose cell is away is building.
 
     :param context: an administrator's.
     :param down: the cells that are away; changed.
@@ -32,7 +32,7 @@ def of(
     if place is None or place.deleted or place.is_abandoned:
         return values.State.GONE
     if place.build_request_id is not None:
-        return values.State.ON_ITS_WAY
+        return values.State.SENT
     if place.in_cell0:
         return values.State.BURIED
     try:
@@ -42,7 +42,7 @@ def of(
                 cells.targeted(context, mapping.cell_mapping), uuid,
                 expected_attrs=[])
     except down_cells.CellDown:
-        return values.State.ON_ITS_WAY
+        return values.State.BUILDING
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return values.State.GONE
     return in_cell(instance)
@@ -56,5 +56,5 @@ def in_cell(instance: objects.Instance | sa.engine.Row) -> values.State:
     if instance.launched_at is not None:
         return values.State.LANDED
     if instance.vm_state == vm_states.BUILDING:
-        return values.State.ON_ITS_WAY
+        return values.State.BUILDING
     return values.State.FAILED_ON_HOST

@@ -244,10 +244,10 @@ class Sweeper:
             ledger.hosts.mended(run.section.hosts_mended_at)
         for uuid, sent in list(ledger.on_their_way.items()):
             state = self._eyes.state(uuid)
-            if state is values.State.ON_ITS_WAY:
-                continue
             with self._telling_of_hosts():
-                ledger.ended(uuid, state, run.section, now)
+                has_ended = ledger.seen(uuid, state, run.section, now)
+            if not has_ended:
+                continue
             run.result.ended[uuid] = values.Ended(
                 state, now.utc - sent.server.created_at
                 if state is values.State.LANDED else None)

@@ -58,9 +58,13 @@ class Outcome(enum.Enum):
 
 
 class State(enum.Enum):
-    """Where a server is whose rebuild was accepted."""
+    """Where a server is whose rebuild was accepted.
 
-    ON_ITS_WAY = 'on its way'
+    SENT is on its way and has no host yet, as far as is known.
+    """
+
+    SENT = 'sent'
+    BUILDING = 'building'
     BURIED = 'buried'
     LANDED = 'landed'
     FAILED_ON_HOST = 'failed on a host'

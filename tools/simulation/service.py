@@ -141,9 +141,9 @@ class Service:
 
     def state(self, uuid: str) -> values.State:
         """Tell where a server is."""
-        at, state = self._ended.get(uuid, (0.0, _State.ON_ITS_WAY))
-        if state is _State.ON_ITS_WAY or at > self._world.now:
-            return _State.ON_ITS_WAY
+        at, state = self._ended.get(uuid, (0.0, _State.SENT))
+        if state is _State.SENT or at > self._world.now:
+            return _State.BUILDING if uuid in self._ended else _State.SENT
         self._sent.discard(uuid)
         del self._ended[uuid]
         return state

@@ -93,7 +93,7 @@ class Cloud:
     def state(self, uuid):
         server, sent = self._on_its_way[uuid]
         if self.seconds < sent + self._claim:
-            return values.State.ON_ITS_WAY
+            return values.State.SENT
         if self.kind_of[uuid] in self.refused:
             self.calls += 1
             del self._on_its_way[uuid]
@@ -101,7 +101,7 @@ class Cloud:
                 server, failures=server.failures + 1, tried_at=self._now().utc)
             return values.State.BURIED
         if self.seconds < sent + self._claim + self._build:
-            return values.State.ON_ITS_WAY
+            return values.State.BUILDING
         self.calls += 1
         del self._on_its_way[uuid]
         if server.project_id in self.failing:

@@ -20,6 +20,7 @@ KINDS = 40
 MINUTE = datetime.timedelta(minutes=1)
 LANDED, BURIED = values.State.LANDED, values.State.BURIED
 FAILED = values.State.FAILED_ON_HOST
+BUILDING = values.State.BUILDING
 ACCEPTED = values.Answer(values.Outcome.ACCEPTED)
 
 
@@ -85,7 +86,7 @@ class DecideTestCase(testtools.TestCase):
 
     def settle(self, uuids, state=LANDED):
         for uuid in uuids:
-            self.ledger.ended(uuid, state, self.section, self.present())
+            self.ledger.seen(uuid, state, self.section, self.present())
 
     def widen(self):
         """Let as many servers land as it takes to send more at once."""
@@ -170,11 +171,23 @@ class DecideTest(DecideTestCase):
         self.assertIsNotNone(self.refusal(group, hosts=4))
         self.assertIsNone(self.refusal(group, hosts=5))
 
-    def test_those_of_earlier_sweeps_take_no_room(self):
+    def test_those_of_earlier_sweeps_take_room_until_they_have_a_host(self):
         self.widen()
-        self.send(servers=1)
-        self.now += datetime.timedelta(seconds=0.25)
+        sent = self.send(servers=1)
+        self.now += MINUTE
+        self.assertIs(values.Code.ORDER, self.refusal(servers=1).code)
+        self.settle(sent, BUILDING)
         self.assertIsNone(self.refusal(servers=1))
+
+    def test_builds_take_no_place_of_those_without_a_host(self):
+        found = []
+        for _ in range(3):
+            self.settle(self.send(LARGE))
+        for _ in range(4):
+            sent = self.send()
+            found.append(len(sent))
+            self.settle(sent, BUILDING)
+        self.assertEqual([1, 2, 4, 4], found)
 
     def test_those_of_others_count(self):
         self.assertIsNone(self.refusal(others=[self.now]))
