@@ -12,6 +12,7 @@ import typing as ty
 from oslo_utils import timeutils
 
 from cell0_rebuild import cells
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import eyes
 from cell0_rebuild.wait import kinds
@@ -21,6 +22,7 @@ from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import spec_key
+from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from cell0_rebuild.wait import why
@@ -72,7 +74,7 @@ def rows(
     waiting = decide.within_limit(
         census.waiting, section.max_waiting_per_project, now)
     shares = {} if section.order == 'fifo' else {
-        one: seen.share(one) for one in {
+        one: share(seen, one) for one in {
             server.project_id for server in waiting}}
     numbered = [
         (position, server) for position, server in _numbered(
@@ -99,6 +101,18 @@ def rows(
                     asked.reason(kind), told.get(server.uuid, '')),
                 census.held_for.get(server.uuid),
                 until if until is not None and until > now else None)
+
+
+def share(seen: sweep.Eyes, project_id: str) -> float:
+    """Return the share of a project, a whole one if Placement fails for it.
+
+    :raises NoPlacement: if it answers nothing.
+    """
+    try:
+        return seen.share(project_id)
+    except exceptions.NoPlacement:
+        seen.check_placement()
+        return 1.0
 
 
 def _with_told(reason: values.Reason, message: str) -> values.Reason:
@@ -134,7 +148,7 @@ def _numbered(
 class _Asked:
     """Builds and asks what is the same for many servers only once."""
 
-    def __init__(self, seen: eyes.Eyes, context: ty.Any) -> None:
+    def __init__(self, seen: sweep.Eyes, context: ty.Any) -> None:
         self._eyes, self._context = seen, context
         self._kinds: dict[bytes, values.Kind | values.Reason] = {}
         self._rooms: dict[values.Question, values.Room] = {}
@@ -158,7 +172,11 @@ class _Asked:
             return kind
         question = kind.shape.question
         if question not in self._rooms:
-            self._rooms[question] = self._eyes.room(question)
+            try:
+                self._rooms[question] = self._eyes.room(question)
+            except exceptions.NoPlacement:
+                self._eyes.check_placement()
+                return texts.PLACEMENT_FAILS
         room = self._rooms[question]
         if room.problem:
             return room.problem
