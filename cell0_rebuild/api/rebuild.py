@@ -172,7 +172,7 @@ def _validate(
     reimage_volume_id = None
     if image.overwrites:
         reimage_volume_id = volumes.give_image(
-            compute_api.volume_api, context, buried.instance, bdms,
+            compute_api, context, buried.instance, bdms,
             ty.cast(str, image.id))
     images.encrypt_disks(compute_api, instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)

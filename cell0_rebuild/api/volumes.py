@@ -12,6 +12,7 @@ from nova.volume import cinder
 import webob.exc
 
 from cell0_rebuild.api import errors
+from cell0_rebuild.api import named_image
 
 if ty.TYPE_CHECKING:
     from nova.compute import api as compute
@@ -23,7 +24,7 @@ if ty.TYPE_CHECKING:
 REIMAGE_MICROVERSION = '3.68'
 
 # The property of an image that says of which type Cinder makes a volume.
-_TYPE_OF_IMAGE = f'{utils.SM_IMAGE_PROP_PREFIX}cinder_img_volume_type'
+_TYPE_OF_IMAGE = 'cinder_img_volume_type'
 
 # Of a volume that waits for its server. Of one that others may have, or that
 # was reserved without an attachment, also what a host does with it.
@@ -100,7 +101,7 @@ def _attached(
 
 
 def give_image(
-    volume_api: cinder.API, context: nova_context.RequestContext,
+    compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdms: objects.BlockDeviceMappingList,
     image_id: str,
 ) -> str | None:
@@ -113,12 +114,13 @@ def give_image(
     :returns: the ID of a root volume that is there, which Cinder has to write
         the image to; None if there is none.
     :raises HTTPConflict: if this Cinder cannot do that.
-    :raises NovaException: if a snapshot or its volume is gone.
+    :raises NovaException: if a snapshot or its volume is gone, or an image
+        that the server has no properties of.
     """
     root = bdms.root_bdm()
     if not root.volume_id:
         root.volume_type = root.volume_type or _implied_type(
-            volume_api, context, instance, root)
+            compute_api, context, instance, root)
         root.source_type = 'image'
         root.image_id = image_id
         root.snapshot_id = None
@@ -134,7 +136,7 @@ def give_image(
 
 
 def _implied_type(
-    volume_api: cinder.API, context: nova_context.RequestContext,
+    compute_api: compute.API, context: nova_context.RequestContext,
     instance: objects.Instance, bdm: objects.BlockDeviceMapping,
 ) -> str | None:
     """Return the type of a volume for which none was asked for.
@@ -143,12 +145,31 @@ def _implied_type(
     ``nova.virt.block_device.DriverVolSnapshotBlockDevice.attach`` and, for an
     image, what Cinder does when it creates a volume.
     """
+    if bdm.image_id:
+        return _type_of_image(compute_api, context, instance, bdm.image_id)
     if bdm.snapshot_id is None:
-        found: str | None = instance.system_metadata.get(_TYPE_OF_IMAGE)
-        return found
+        return None
+    volume_api = compute_api.volume_api
     snapshot = volume_api.get_snapshot(context, bdm.snapshot_id)
     volume = volume_api.get(context, snapshot['volume_id'])
-    found = volume.get('volume_type_id')
+    found: str | None = volume.get('volume_type_id')
+    return found
+
+
+def _type_of_image(
+    compute_api: compute.API, context: nova_context.RequestContext,
+    instance: objects.Instance, image_id: str,
+) -> str | None:
+    found: str | None
+    try:
+        _, image = compute_api._get_image(context, image_id)
+        found = image['properties'].get(_TYPE_OF_IMAGE)
+    except exception.ImageNotFound as error:
+        # Those of its properties that the server has are of its own image.
+        if not named_image.is_same(image_id, instance.image_ref or image_id):
+            raise exception.InvalidBDMImage(id=image_id) from error
+        found = instance.system_metadata.get(
+            f'{utils.SM_IMAGE_PROP_PREFIX}{_TYPE_OF_IMAGE}')
     return found
 
 

@@ -22,6 +22,7 @@ class RootTest(volumes_base.VolumesTestCase):
         # Of the volume that the snapshot was made of.
         self.cinder.fixed[cinder.ROOT] = {'volume_type_id': 'luks'}
         self.new = {'imageRef': self.glance.image2['id']}
+        self.own = self.glance.image3['id']
 
     def root(self, cell, server):
         """Return the row of the volume of a server."""
@@ -77,6 +78,36 @@ class RootTest(volumes_base.VolumesTestCase):
         self.assertEqual(
             ('luks', self.new['imageRef']),
             self.made_as(server, **self.new))
+
+    def bury_beside(self, device, **types):
+        """Bury a server with an image beside its root volume.
+
+        :param types: the types that the server's and the volume's image say.
+        """
+        for image_id, volume_type in types.items():
+            self.glance.images[getattr(self, image_id)]['properties'][
+                'cinder_img_volume_type'] = volume_type
+        return self.bury(**{
+            **self.body([device]), 'imageRef': self.own})
+
+    def test_it_is_that_of_the_image_of_the_volume_not_of_the_server(self):
+        server = self.bury_beside(FROM_IMAGE, image='luks', own='asked')
+        self.assertEqual(
+            ('luks', self.new['imageRef']),
+            self.made_as(server, **self.new))
+
+    def test_a_blank_one_beside_an_image_has_not_the_type_of_that(self):
+        server = self.bury_beside(BLANK, own='asked')
+        self.assertEqual(
+            (None, self.new['imageRef']),
+            self.made_as(server, **self.new))
+
+    def test_the_image_of_a_volume_that_is_gone_and_cannot_tell_it_is_400(
+            self):
+        server = self.bury_beside(FROM_IMAGE, image='luks')
+        del self.glance.images[self.image]
+        self.assertIn(self.image, self.assert_refused_without_trace(
+            400, server, **self.new))
 
     def test_a_snapshot_that_is_gone_and_cannot_tell_it_is_400(self):
         server = self.bury_with(FROM_SNAPSHOT)
