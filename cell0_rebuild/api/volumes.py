@@ -113,7 +113,8 @@ def give_image(
         been of without it.
     :returns: the ID of a root volume that is there, which Cinder has to write
         the image to; None if there is none.
-    :raises HTTPConflict: if this Cinder cannot do that.
+    :raises HTTPConflict: if this Cinder cannot do that, or other servers may
+        have the volume.
     :raises NovaException: if a snapshot or its volume is gone, or an image
         that the server has no properties of.
     """
@@ -132,6 +133,13 @@ def give_image(
             f'The image of volume {root.volume_id} can be changed by a Cinder '
             f'with API microversion {REIMAGE_MICROVERSION} only. Rebuild the '
             f'server without naming an image: it keeps the one it has.')
+    # Cinder tells only of attachments with a host, and refuses then itself.
+    if compute_api.volume_api.get(context, root.volume_id)['multiattach']:
+        errors.conflict(
+            f'Volume {root.volume_id} is of a type with multiattach. Another '
+            f'image would be written to it for all servers that have it. '
+            f'Rebuild the server without naming an image: it keeps the one '
+            f'it has.')
     return str(root.volume_id)
 
 

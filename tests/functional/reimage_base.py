@@ -25,6 +25,7 @@ class WritingCinder(cinder.CinderFixture):
     :ivar content: what is on it: an image, or HALF of one.
     :ivar status: of the volume, unless a server uses it.
     :ivar size: of the volume, in GiB.
+    :ivar multiattach: many servers may have it.
     :ivar refusal: what is raised in place of taking an order.
     :ivar lost: what is raised after an order was taken.
     :ivar late: what is raised while an order is on its way; see
@@ -39,6 +40,7 @@ class WritingCinder(cinder.CinderFixture):
     def __init__(self, test):
         super().__init__(test)
         self.size = 1
+        self.multiattach = False
         self.refusal = self.lost = self.late = None
         self.written = []
         self.hiccups = []
@@ -59,7 +61,8 @@ class WritingCinder(cinder.CinderFixture):
         volume = super().fake_get(context, volume_id, microversion)
         if volume_id == VOLUME:
             volume['volume_image_metadata'] = {'image_id': self.image}
-            volume.update(status=self._shown(), size=self.size)
+            volume.update(status=self._shown(), size=self.size,
+                          multiattach=self.multiattach)
             self.go_on()
         return volume
 

@@ -266,6 +266,14 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.stub_out('nova.volume.cinder.is_microversion_supported', too_old)
         self.assertIn('3.68', self.refused(409))
 
+    def test_a_volume_that_other_servers_may_have_is_409(self):
+        self.cinder.multiattach = True
+        self.assertIn('for all servers', self.assert_refused_without_trace(
+            409, self.server, imageRef=self.new))
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assertEqual([], self.cinder.written)
+
     def test_older_conductors_are_409(self):
         self.stub_out(
             'cell0_rebuild.conductor.endpoint.RebuildEndpoint.target',
