@@ -11,14 +11,14 @@ from __future__ import annotations
 import collections
 import collections.abc
 import dataclasses
-import datetime
 import functools
 import heapq
 import typing as ty
 
+from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import ledger as ledgers
 from cell0_rebuild.wait import order
-from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 
@@ -32,51 +32,6 @@ _Key = tuple[ty.Any, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class AskRooms:
-    """Ask Placement for room."""
-
-    questions: list[values.Question]
-
-
-@dataclasses.dataclass(frozen=True)
-class AskBuilds:
-    """Ask the cells how builds have ended."""
-
-
-@dataclasses.dataclass(frozen=True)
-class AskShares:
-    """Ask Placement what projects use."""
-
-    project_ids: list[str]
-
-
-@dataclasses.dataclass(frozen=True)
-class AskShort:
-    """Ask Placement what is short."""
-
-    questions: list[values.Question]
-
-
-@dataclasses.dataclass(frozen=True)
-class Send:
-    """Request rebuilds, at the same time."""
-
-    requests: list[values.Request]
-
-
-Command = ty.Union[AskRooms, AskBuilds, AskShares, AskShort, Send]
-
-
-@dataclasses.dataclass
-class Queue:
-    """Servers of one kind and project, the first first."""
-
-    project_id: str
-    kind: values.Kind
-    servers: list[values.Waiting]
-
-
-@dataclasses.dataclass(frozen=True)
 class Seen:
     """What was read at the beginning of a sweep.
 
@@ -85,7 +40,7 @@ class Seen:
     :param told: returns the published code of a server, or None.
     """
 
-    queues: list[Queue]
+    queues: list[candidates.Queue]
     reasons: dict[str, values.Reason]
     told: collections.abc.Callable[[str], str | None]
 
@@ -111,86 +66,6 @@ class Answers:
         default_factory=dict)
 
 
-def why_held(
-    server: values.Waiting, section: cfg.ConfigOpts.GroupAttr,
-    now: datetime.datetime,
-) -> values.Reason | None:
-    """Return why a server is not tried, whether there is room or not.
-
-    :param section: the options.
-    """
-    if server.deadline <= now:
-        return texts.EXPIRED
-    if server.held:
-        return texts.HELD
-    if server.locked:
-        return texts.LOCKED
-    if section.pause:
-        return texts.PAUSED
-    until = pacing.next_try(server, section.backoff, section.backoff_max)
-    return None if until is None or until <= now else texts.FOUND_NO_HOST
-
-
-def within_limit(
-    waiting: collections.abc.Iterable[values.Waiting], most: int,
-    now: datetime.datetime,
-) -> list[values.Waiting]:
-    """Return the servers that wait; the others do not.
-
-    The oldest of a project do, whatever their owner or an operator wishes: so
-    nobody who waits is pushed out. Those whose time is over are all returned,
-    and take nobody's place.
-
-    :param most: how many of a project; 0 is no limit.
-    """
-    count: collections.Counter[str] = collections.Counter()
-    within = []
-    for server in sorted(
-            waiting, key=lambda server: (server.created_at, server.uuid)):
-        count[server.project_id] += server.deadline > now
-        if (not most or server.deadline <= now
-                or count[server.project_id] <= most):
-            within.append(server)
-    return within
-
-
-def ready(
-    waiting: collections.abc.Iterable[values.Waiting],
-    ledger: ledgers.Ledger, section: cfg.ConfigOpts.GroupAttr,
-    now: values.Now,
-) -> tuple[list[values.Waiting], dict[str, values.Reason]]:
-    """Return the servers that could be sent, and why the others wait."""
-    could: list[values.Waiting] = []
-    reasons: dict[str, values.Reason] = {}
-    for server in waiting:
-        reason = (why_held(server, section, now.utc)
-                  or ledger.rests.reason(server.project_id, now.seconds)
-                  or ledger.rests.reason(server.uuid, now.seconds))
-        if reason is not None:
-            reasons[server.uuid] = reason
-        elif server.uuid not in ledger.on_their_way:
-            could.append(server)
-    return could, reasons
-
-
-def queues(
-    servers: collections.abc.Iterable[values.Waiting],
-    kinds: collections.abc.Mapping[str, values.Kind],
-    ledger: ledgers.Ledger, now: values.Now,
-) -> list[Queue]:
-    """Return the queues of servers; who has no kind is left out."""
-    found: dict[tuple[str, values.Kind], list[values.Waiting]] = {}
-    for server in servers:
-        kind = kinds.get(server.uuid)
-        if kind is not None:
-            found.setdefault((server.project_id, kind), []).append(server)
-    return [
-        Queue(project_id, kind, sorted(alike, key=lambda server: (
-            -server.priority, ledger.waste.of(server.uuid, now.seconds),
-            order.turn(server))))
-        for (project_id, kind), alike in found.items()]
-
-
 class Decision:
     """What to do next, and why each server still waits.
 
@@ -214,28 +89,28 @@ class Decision:
         self._full: dict[values.Kind, values.Reason] = {}
         self.command = self._command()
 
-    def _command(self) -> Command | None:
+    def _command(self) -> commands.Command | None:
         unknown = [
             question for question in dict.fromkeys(
                 queue.kind.shape.question for queue in self._seen.queues)
             if question not in self._answers.rooms
             and self._rest(question) is None]
         if unknown:
-            return AskRooms(unknown)
+            return commands.AskRooms(unknown)
         with_room = [queue for queue in self._seen.queues
                      if self._has_room(queue)]
         if with_room and not self._answers.builds:
-            return AskBuilds()
+            return commands.AskBuilds()
         projects = dict.fromkeys(
             queue.project_id for queue in with_room
             if queue.project_id not in self._answers.shares)
         if projects and self._section.order == 'fair' and (
                 not self._ledger.hosts.stopped):
-            return AskShares(list(projects))
+            return commands.AskShares(list(projects))
         self._fill_batch(with_room)
         if self._batch:
-            return Send(self._batch)
-        return AskShort(list(self._short)) if self._short else None
+            return commands.Send(self._batch)
+        return commands.AskShort(list(self._short)) if self._short else None
 
     def reasons(self) -> dict[str, values.Reason]:
         """Return why each server waits that was not sent by now.
@@ -262,7 +137,7 @@ class Decision:
     def _rest(self, who: collections.abc.Hashable) -> values.Reason | None:
         return self._ledger.rests.reason(who, self._now.seconds)
 
-    def _has_room(self, queue: Queue) -> bool:
+    def _has_room(self, queue: candidates.Queue) -> bool:
         """Tell whether there is room for a queue that does not rest.
 
         If not, the reason is noted. A message changes only when its code does.
@@ -298,7 +173,7 @@ class Decision:
         return room.problem or self._answers.short.get(
             question, texts.NO_HOST_HAS_ROOM)
 
-    def _fill_batch(self, queues: list[Queue]) -> None:
+    def _fill_batch(self, queues: list[candidates.Queue]) -> None:
         """Note who is sent next, and why the others are not."""
         heads = [(self._key(queue, 0), number, 0)
                  for number, queue in enumerate(queues)
@@ -327,7 +202,7 @@ class Decision:
         return project_id not in self._ledger.trusted and any(
             request.server.project_id == project_id for request in self._batch)
 
-    def _may_send(self, queue: Queue) -> bool:
+    def _may_send(self, queue: candidates.Queue) -> bool:
         """Tell whether one more of a queue may be sent; if not, note why.
 
         Those of a kind that is told no are told so again.
@@ -347,7 +222,7 @@ class Decision:
             self._batch and (self._ledger.is_narrow or self._ledger.width(
                 self._batch[-1].kind, self._section.at_once) == 1))
 
-    def _key(self, queue: Queue, place: int) -> _Key:
+    def _key(self, queue: candidates.Queue, place: int) -> _Key:
         server, now = queue.servers[place], self._now.seconds
         waste = self._ledger.waste
         return (

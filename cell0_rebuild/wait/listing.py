@@ -13,16 +13,16 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import eyes
 from cell0_rebuild.wait import kinds
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import spec_key
-from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from cell0_rebuild.wait import why
@@ -71,7 +71,7 @@ def rows(
     section = conf[options.GROUP.name]
     seen = eyes.Eyes(context, conf)
     census, now = seen.census(), timeutils.utcnow()
-    waiting = decide.within_limit(
+    waiting = candidates.within_limit(
         census.waiting, section.max_waiting_per_project, now)
     shares = {} if section.order == 'fifo' else {
         one: share(seen, one) for one in {
@@ -97,13 +97,13 @@ def rows(
                 server, section.backoff, section.backoff_max)
             yield Row(
                 position, server, _shape(kind),
-                decide.why_held(server, section, now) or _with_told(
+                candidates.why_held(server, section, now) or _with_told(
                     asked.reason(kind), told.get(server.uuid, '')),
                 census.held_for.get(server.uuid),
                 until if until is not None and until > now else None)
 
 
-def share(seen: sweep.Eyes, project_id: str) -> float:
+def share(seen: protocols.Eyes, project_id: str) -> float:
     """Return the share of a project, a whole one if Placement fails for it.
 
     :raises NoPlacement: if it answers nothing.
@@ -148,7 +148,7 @@ def _numbered(
 class _Asked:
     """Builds and asks what is the same for many servers only once."""
 
-    def __init__(self, seen: sweep.Eyes, context: ty.Any) -> None:
+    def __init__(self, seen: protocols.Eyes, context: ty.Any) -> None:
         self._eyes, self._context = seen, context
         self._kinds: dict[bytes, values.Kind | values.Reason] = {}
         self._rooms: dict[values.Question, values.Room] = {}

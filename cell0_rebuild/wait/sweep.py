@@ -18,8 +18,11 @@ import typing as ty
 from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
@@ -41,82 +44,6 @@ _UNKNOWN = 1.0
 
 _Item = ty.TypeVar('_Item', bound=collections.abc.Hashable)
 _Answer = ty.TypeVar('_Answer')
-
-
-class Eyes(ty.Protocol):
-    """Reads and asks; see :class:`eyes.Eyes`."""
-
-    def census(self) -> values.Census:
-        """Find all servers that wait."""
-
-    def kinds(
-        self, uuids: collections.abc.Sequence[str],
-        waiting: collections.abc.Container[str],
-    ) -> dict[str, values.Kind | values.Reason]:
-        """Return the kinds of servers, or why that cannot be told."""
-
-    def state(self, uuid: str) -> values.State:
-        """Tell where a server is whose rebuild was accepted."""
-
-    def builds(self, begin: datetime.datetime) -> list[values.Build]:
-        """Return all builds of rebuilt servers since then."""
-
-    def room(self, question: values.Question) -> values.Room:
-        """Ask Placement for room."""
-
-    def share(self, project_id: str) -> float:
-        """Return the part of its quota that a project uses."""
-
-    def short(self, question: values.Question) -> values.Reason:
-        """Return what is short where there is no room."""
-
-    def check_placement(self) -> None:
-        """Check that Placement answers.
-
-        :raises NoPlacement: if it does not.
-        """
-
-
-class Hands(ty.Protocol):
-    """Requests rebuilds; see :class:`hands.Hands`."""
-
-    def request(
-        self, servers: collections.abc.Sequence[values.Waiting]
-    ) -> list[values.Answer]:
-        """Request rebuilds, at the same time; return the answers in order."""
-
-    def check(
-        self, failed: values.Answer, accepted: values.Waiting | None
-    ) -> None:
-        """Check that nova-api and Keystone answer others.
-
-        :raises NoApi: if they do not.
-        """
-
-
-class Teller(ty.Protocol):
-    """Tells owners why their servers wait; see :class:`notices.Notices`."""
-
-    def load(self, uuids: collections.abc.Collection[str]) -> None:
-        """Read what was published of these servers."""
-
-    def published(self, uuid: str) -> str | None:
-        """Return the code of the reason that was published of a server."""
-
-    def publish(
-        self, reasons_of: collections.abc.Mapping[str, values.Reason]
-    ) -> int:
-        """Publish why servers wait."""
-
-
-class Shower(ty.Protocol):
-    """Shows servers as BUILD; see :class:`shown_status.ShownStatus`."""
-
-    def update(
-        self, waiting: collections.abc.Set[str],
-        shown: collections.abc.Set[str],
-    ) -> None:
-        """Show these servers as BUILD, and no others."""
 
 
 @dataclasses.dataclass
@@ -185,7 +112,8 @@ class Sweeper:
 
     def __init__(
         self, conf: collections.abc.Callable[[], cfg.ConfigOpts.GroupAttr],
-        eyes: Eyes, hands: Hands, teller: Teller, shower: Shower,
+        eyes: protocols.Eyes, hands: protocols.Hands,
+        teller: protocols.Teller, shower: protocols.Shower,
         clock: collections.abc.Callable[[], values.Now] = times.now,
     ) -> None:
         """:param conf: returns the options, which a signal may change."""
@@ -272,8 +200,9 @@ class Sweeper:
         section, now, result = run.section, run.now, run.result
         census = self._eyes.census()
         result.problems = census.problems
-        run.waiting = {server.uuid: server for server in decide.within_limit(
-            census.waiting, section.max_waiting_per_project, now.utc)}
+        within = candidates.within_limit(
+            census.waiting, section.max_waiting_per_project, now.utc)
+        run.waiting = {server.uuid: server for server in within}
         waits = [server for server in run.waiting.values()
                  if server.deadline > now.utc]
         result.oldest_seconds = max((
@@ -288,7 +217,7 @@ class Sweeper:
             self._teller.published(uuid) != values.Code.EXPIRED.value
             for uuid in expired - self._expired)
         self._expired = expired
-        could, reasons = decide.ready(
+        could, reasons = candidates.ready(
             run.waiting.values(), self._ledger, section, now)
         kinds = self._eyes.kinds(
             [server.uuid for server in sorted(
@@ -299,7 +228,7 @@ class Sweeper:
                  if isinstance(kind, values.Kind)}
         self._ledger.recall(
             run.waiting.values(), known, self._teller.published, now)
-        queues = decide.queues(could, known, self._ledger, now)
+        queues = candidates.queues(could, known, self._ledger, now)
         shapes = {queue.kind.shape for queue in queues}
         self._ledger.keep_shapes(shapes)
         result.shapes = len(shapes)
@@ -309,19 +238,19 @@ class Sweeper:
         run.answers.short.update(self._short.items())
         return decide.Seen(queues, reasons, self._teller.published)
 
-    def _obey(self, command: decide.Command, run: _Run) -> None:
+    def _obey(self, command: commands.Command, run: _Run) -> None:
         """Do what was decided.
 
         :raises NoApi: if an answer tells of an outage.
         :raises NoPlacement: likewise.
         """
-        if isinstance(command, decide.Send):
+        if isinstance(command, commands.Send):
             self._send(command.requests, run)
-        elif isinstance(command, decide.AskRooms):
+        elif isinstance(command, commands.AskRooms):
             self._ask_rooms(command.questions, run)
-        elif isinstance(command, decide.AskShares):
+        elif isinstance(command, commands.AskShares):
             self._ask_shares(command.project_ids, run)
-        elif isinstance(command, decide.AskShort):
+        elif isinstance(command, commands.AskShort):
             self._ask_short(command.questions, run)
         else:
             with self._telling_of_hosts():

@@ -14,7 +14,7 @@ import uuid
 
 from oslo_config import cfg
 
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
@@ -128,7 +128,7 @@ class Service:
 
     def _is_ready(self, server: _Server, now: datetime.datetime) -> bool:
         return (server.record.uuid not in self._sent
-                and decide.why_held(
+                and candidates.why_held(
                     server.record, ty.cast(ty.Any, self._section), now
                 ) is None)
 

@@ -9,6 +9,8 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
+from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import ledger
 from cell0_rebuild.wait import values
@@ -54,7 +56,7 @@ class DecideTestCase(testtools.TestCase):
     def decision(self, waiting, rooms):
         """Decide about servers of kinds."""
         queues = [queue for kind, servers in waiting.items()
-                  for queue in decide.queues(
+                  for queue in candidates.queues(
                       servers, {one.uuid: kind for one in servers},
                       self.ledger, self.present())]
         return decide.Decision(
@@ -67,7 +69,7 @@ class DecideTestCase(testtools.TestCase):
     def refusal(self, kind=SMALL, **known):
         """Return why no other server of a kind is sent; None if one is."""
         decision = self.decided(kind, **known)
-        if isinstance(decision.command, decide.Send):
+        if isinstance(decision.command, commands.Send):
             return None
         return decision.reasons()[self.waiting[kind][0].uuid]
 
@@ -75,7 +77,7 @@ class DecideTestCase(testtools.TestCase):
         """Send as many servers as may be, and return their UUIDs."""
         sent = []
         while isinstance(
-                command := self.decided(kind, **known).command, decide.Send):
+                command := self.decided(kind, **known).command, commands.Send):
             for request in command.requests:
                 self.accept(request)
                 sent.append(request.server.uuid)
@@ -248,7 +250,7 @@ class DecideTest(DecideTestCase):
         """Sweep: return the first that is sent."""
         command = self.decision(
             waiting, dict.fromkeys(waiting, values.Room(1, 99))).command
-        if not isinstance(command, decide.Send):
+        if not isinstance(command, commands.Send):
             return None
         [request] = command.requests
         self.accept(request)

@@ -7,7 +7,7 @@ import types
 
 import testtools
 
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import values
 
 NOW = datetime.datetime(2026, 11, 1, 12)
@@ -19,7 +19,7 @@ def code(pause=False, **fields):
     server = values.Waiting(**{
         'uuid': 'a', 'project_id': 'p', 'created_at': NOW - HOUR,
         'deadline': NOW + HOUR, 'asked': True, **fields})
-    found = decide.why_held(server, types.SimpleNamespace(
+    found = candidates.why_held(server, types.SimpleNamespace(
         pause=pause, backoff=HOUR, backoff_max=HOUR), NOW)
     return found and found.code
 

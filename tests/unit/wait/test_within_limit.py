@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import candidates
 from tests.unit.wait import samples
 
 
@@ -18,12 +18,12 @@ class LimitTest(testtools.TestCase):
             samples.server(3, 'b'))
         self.assertCountEqual(
             [old, other],
-            decide.within_limit([young, other, old], 1, samples.NOON))
+            candidates.within_limit([young, other, old], 1, samples.NOON))
 
     @hypothesis.given(samples.servers())
     def test_zero_is_no_limit(self, servers):
         self.assertCountEqual(
-            servers, decide.within_limit(servers, 0, samples.NOON))
+            servers, candidates.within_limit(servers, 0, samples.NOON))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_as_many_of_a_project_wait_as_may(self, servers, most):
@@ -33,18 +33,18 @@ class LimitTest(testtools.TestCase):
             {project: min(number, most) for project, number in there.items()},
             collections.Counter(
                 one.project_id
-                for one in decide.within_limit(servers, most, samples.NOON)
+                for one in candidates.within_limit(servers, most, samples.NOON)
                 if not expired(one)))
 
     @hypothesis.given(samples.servers(), st.integers(1, 5))
     def test_who_is_expired_is_told_so_and_takes_no_place(
             self, servers, most):
-        found = decide.within_limit(servers, most, samples.NOON)
+        found = candidates.within_limit(servers, most, samples.NOON)
         late = [one for one in servers if expired(one)]
         self.assertCountEqual(late, [one for one in found if expired(one)])
         self.assertCountEqual(
             [one for one in found if not expired(one)],
-            decide.within_limit(
+            candidates.within_limit(
                 [one for one in servers if not expired(one)], most,
                 samples.NOON))
 

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The servers that could be sent, in queues, and why the others wait."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import dataclasses
+import datetime
+import typing as ty
+
+from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait import order
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
+
+if ty.TYPE_CHECKING:
+    from oslo_config import cfg
+
+
+@dataclasses.dataclass
+class Queue:
+    """Servers of one kind and project, the first first."""
+
+    project_id: str
+    kind: values.Kind
+    servers: list[values.Waiting]
+
+
+def why_held(
+    server: values.Waiting, section: cfg.ConfigOpts.GroupAttr,
+    now: datetime.datetime,
+) -> values.Reason | None:
+    """Return why a server is not tried, whether there is room or not.
+
+    :param section: the options.
+    """
+    if server.deadline <= now:
+        return texts.EXPIRED
+    if server.held:
+        return texts.HELD
+    if server.locked:
+        return texts.LOCKED
+    if section.pause:
+        return texts.PAUSED
+    until = pacing.next_try(server, section.backoff, section.backoff_max)
+    return None if until is None or until <= now else texts.FOUND_NO_HOST
+
+
+def within_limit(
+    waiting: collections.abc.Iterable[values.Waiting], most: int,
+    now: datetime.datetime,
+) -> list[values.Waiting]:
+    """Return the servers that wait; the others do not.
+
+    The oldest of a project do, whatever their owner or an operator wishes: so
+    nobody who waits is pushed out. Those whose time is over are all returned,
+    and take nobody's place.
+
+    :param most: how many of a project; 0 is no limit.
+    """
+    count: collections.Counter[str] = collections.Counter()
+    within = []
+    for server in sorted(
+            waiting, key=lambda server: (server.created_at, server.uuid)):
+        count[server.project_id] += server.deadline > now
+        if (not most or server.deadline <= now
+                or count[server.project_id] <= most):
+            within.append(server)
+    return within
+
+
+def ready(
+    waiting: collections.abc.Iterable[values.Waiting],
+    ledger: ledgers.Ledger, section: cfg.ConfigOpts.GroupAttr,
+    now: values.Now,
+) -> tuple[list[values.Waiting], dict[str, values.Reason]]:
+    """Return the servers that could be sent, and why the others wait."""
+    could: list[values.Waiting] = []
+    reasons: dict[str, values.Reason] = {}
+    for server in waiting:
+        reason = (why_held(server, section, now.utc)
+                  or ledger.rests.reason(server.project_id, now.seconds)
+                  or ledger.rests.reason(server.uuid, now.seconds))
+        if reason is not None:
+            reasons[server.uuid] = reason
+        elif server.uuid not in ledger.on_their_way:
+            could.append(server)
+    return could, reasons
+
+
+def queues(
+    servers: collections.abc.Iterable[values.Waiting],
+    kinds: collections.abc.Mapping[str, values.Kind],
+    ledger: ledgers.Ledger, now: values.Now,
+) -> list[Queue]:
+    """Return the queues of servers; who has no kind is left out."""
+    found: dict[tuple[str, values.Kind], list[values.Waiting]] = {}
+    for server in servers:
+        kind = kinds.get(server.uuid)
+        if kind is not None:
+            found.setdefault((server.project_id, kind), []).append(server)
+    return [
+        Queue(project_id, kind, sorted(alike, key=lambda server: (
+            -server.priority, ledger.waste.of(server.uuid, now.seconds),
+            order.turn(server))))
+        for (project_id, kind), alike in found.items()]
