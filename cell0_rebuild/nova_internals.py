@@ -399,6 +399,10 @@ CHECKS = (
         'nova.volume.cinder', 'API.get_all_volume_types', 'self, context',
         'called: is the type of a new volume there?'),
     patching.Target(
+        'nova.virt.hardware', 'get_ephemeral_encryption_constraint',
+        'flavor, image_meta',
+        'called: did the former image ask for encrypted disks?'),
+    patching.Target(
         'nova.virt.hardware', 'get_vtpm_constraint', 'flavor, image_meta',
         'called: does the server get a vTPM?'),
     patching.Target(

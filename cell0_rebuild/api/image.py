@@ -9,7 +9,9 @@ import typing as ty
 
 from nova import block_device
 from nova import exception
+from nova import objects
 from nova import utils
+from nova.virt import hardware
 import webob.exc
 
 from cell0_rebuild.api import errors
@@ -19,7 +21,6 @@ from cell0_rebuild.api import volumes
 if ty.TYPE_CHECKING:
     from nova.compute import api as compute
     from nova import context as nova_context
-    from nova import objects
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,14 +194,16 @@ def encrypt_disks(
 ) -> None:
     """Have local disks encrypted if the flavor or the image asks for it.
 
-    What the block device mappings say is of the image of the create.
-
+    :param instance: with the properties of its former image. If that asked for
+        it, this ends. What its block device mapping says by itself stays.
     :raises FlavorImageConflict: if they ask for different things.
     """
-    for bdm in bdms:
-        if bdm.is_local:
-            bdm.encrypted = False
-            bdm.encryption_format = None
+    if hardware.get_ephemeral_encryption_constraint(
+            instance.flavor, objects.ImageMeta.from_instance(instance)):
+        for bdm in bdms:
+            if bdm.is_local:
+                bdm.encrypted = False
+                bdm.encryption_format = None
     compute_api._update_ephemeral_encryption_bdms(
         instance.flavor, image.meta, bdms)
 

@@ -174,7 +174,7 @@ def _validate(
         reimage_volume_id = volumes.give_image(
             compute_api, context, buried.instance, bdms,
             ty.cast(str, image.id))
-    images.encrypt_disks(compute_api, instance, image, bdms)
+    images.encrypt_disks(compute_api, buried.instance, image, bdms)
     volumes.check(compute_api, context, instance, spec, bdms)
     oldest_compute = objects.service.get_minimum_version_all_cells(
         context, ['nova-compute'])

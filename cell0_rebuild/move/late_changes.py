@@ -231,7 +231,7 @@ def keep_changes(
     with saved(cctxt, instance):
         if record.accepted:
             _keep_asked(instance, last, record.changed)
-            _keep_root(cctxt, instance.uuid, bdms)
+            _keep_disks(cctxt, instance.uuid, bdms)
         update(instance, changed)
     _keep_flags(cctxt, last.uuid, changed)
 
@@ -294,22 +294,28 @@ def _keep_asked(
             instance.system_metadata, last.system_metadata)
 
 
-def _keep_root(
+def _keep_disks(
     cctxt: nova_context.RequestContext, instance_uuid: str,
     bdms: objects.BlockDeviceMappingList,
 ) -> None:
-    """Make a root volume that does not exist yet from the new image."""
-    asked = bdms.root_bdm()
-    if asked is None or asked.volume_id or not asked.is_volume:
-        return
+    """Keep what the image of the rebuild means for disks that are to come."""
+    asked = {bdm.uuid: bdm for bdm in bdms}
     for bdm in objects.BlockDeviceMappingList.get_by_instance_uuid(
             cctxt, instance_uuid):
-        if bdm.uuid == asked.uuid and bdm.image_id != asked.image_id:
-            bdm.source_type = asked.source_type
-            bdm.image_id = asked.image_id
-            bdm.snapshot_id = asked.snapshot_id
-            bdm.volume_type = asked.volume_type
+        for field in _fields_of_image(bdm):
+            new = getattr(asked.get(bdm.uuid, bdm), field)
+            if new != getattr(bdm, field):
+                setattr(bdm, field, new)
+        if bdm.obj_what_changed():
             bdm.save()
+
+
+def _fields_of_image(bdm: objects.BlockDeviceMapping) -> tuple[str, ...]:
+    if bdm.is_local:
+        return 'encrypted', 'encryption_format'
+    if bdm.boot_index == 0 and bdm.volume_id is None:
+        return 'source_type', 'image_id', 'snapshot_id', 'volume_type'
+    return ()
 
 
 def _merged(

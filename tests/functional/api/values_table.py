@@ -82,7 +82,7 @@ ROWS = (
         ('test_requests_libvirt.NumaTest.'
          'test_another_image_may_bring_another_topology',)),
     Row('Encryption of local disks', NOW, 'The flavor and the image ask for '
-        'it.',
+        'it. A disk that the image brings encrypted stays so.',
         _fields(BlockDeviceMapping='encrypted encryption_format '
                 'encryption_options encryption_secret_uuid'),
         ('test_parameters_image.EncryptionTest.'

@@ -101,6 +101,26 @@ class BuiltTest(own_image_base.OwnImageTestCase):
         self.assertEqual(kernel, self.row('cell1')['kernel_id'])
 
 
+    def test_a_disk_that_its_image_brings_encrypted_stays_so(self):
+        image = self.image_of_a_server()
+        self.glance.images[image]['properties'][
+            'block_device_mapping'].append({
+                'source_type': 'blank', 'destination_type': 'local',
+                'boot_index': -1, 'device_name': '/dev/vdb', 'volume_size': 1,
+                'encrypted': True, 'encryption_format': 'luks'})
+        server = self.bury(
+            imageRef=image, flavorRef=self._create_flavor(ephemeral=1))
+        self.rebuild(server)
+        self.buried_again(server)
+        self._start_compute('host1')
+        self.rebuild(server)
+        self.active(server)
+        self.assertEqual([(True, 'luks')], [
+            (row['encrypted'], row['encryption_format'])
+            for row in databases.dump()['cell1']['block_device_mapping']
+            if row['destination_type'] == 'local'])
+
+
 class NewTest(own_image_base.OwnImageTestCase):
     """Another image takes the place of the server's."""
 
