@@ -71,20 +71,21 @@ def place(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> Place | None:
     """Return where a server is; None if nobody knows it any more."""
-    mapping, build_request = (
-        api_models.InstanceMapping, api_models.BuildRequest)
+    mapping, build_request, cell = (
+        api_models.InstanceMapping, api_models.BuildRequest,
+        api_models.CellMapping)
     # One statement, so that a move in between cannot be half seen.
     row = context.session.query(
-        mapping.cell_id, mapping.queued_for_delete, build_request.id,
-        mapping.created_at, mapping.updated_at,
-    ).outerjoin(
+        mapping.cell_id, cell.uuid, mapping.queued_for_delete,
+        build_request.id, mapping.created_at, mapping.updated_at,
+    ).outerjoin(cell, cell.id == mapping.cell_id).outerjoin(
         build_request, build_request.instance_uuid == mapping.instance_uuid,
     ).filter(mapping.instance_uuid == instance_uuid).first()
     if row is None:
         return None
-    cell_id, deleted, build_request_id, created, updated = row
+    cell_id, cell_uuid, deleted, build_request_id, created, updated = row
     return Place(
-        cell_id, cell_id == cells.cell0(context).id, bool(deleted),
+        cell_id, cell_uuid == objects.CellMapping.CELL0_UUID, bool(deleted),
         build_request_id, updated or created)
 
 
