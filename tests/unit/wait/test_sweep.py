@@ -90,6 +90,37 @@ class SweepTest(SweepTestCase):
             self.sweep(after)
             self.assertEqual(asked, self.cloud.asked['a'])
 
+    def test_a_share_costs_nothing_while_builds_fail_on_hosts(self):
+        self.cloud.wait(4)
+        self.cloud.failing = {'a'}
+        self.cloud.run(120)
+        self.cloud.wait(1, 'b')
+        self.sweep()
+        self.assertEqual(0, self.cloud.asked['b'])
+        self.cloud.section.hosts_mended_at = self.cloud._now().utc
+        self.sweep()
+        self.assertEqual(1, self.cloud.asked['b'])
+
+    def test_a_kind_that_rests_costs_no_share(self):
+        self.cloud.wait(2)
+        self.cloud.refused = {clouds.SMALL}
+        self.cloud.run(10)
+        [uuid] = self.cloud.wait(1, 'b')
+        self.assertEqual('scheduler', self.codes(self.sweep())[uuid])
+        self.assertEqual(0, self.cloud.asked['b'])
+
+    def test_a_shape_that_rests_costs_no_share(self):
+        kinds = [samples.kind('resources=VCPU:1', likeness=str(number))
+                 for number in range(41)]
+        for number, kind in enumerate(kinds):
+            self.cloud.wait(1, f'refused-{number}', kind)
+        self.cloud.refused = {*kinds}
+        # So many calls are free.
+        self.cloud.run(300, lambda: self.cloud.calls == 30)
+        [uuid] = self.cloud.wait(1, 'b')
+        self.assertEqual('scheduler', self.codes(self.sweep())[uuid])
+        self.assertEqual(0, self.cloud.asked['b'])
+
     def test_who_uses_less_of_his_quota_is_first(self):
         self.cloud.wait(2, 'a', age=1)
         [other, _] = self.cloud.wait(2, 'b')
