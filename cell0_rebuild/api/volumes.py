@@ -133,7 +133,8 @@ def give_image(
             f'The image of volume {root.volume_id} can be changed by a Cinder '
             f'with API microversion {REIMAGE_MICROVERSION} only. Rebuild the '
             f'server without naming an image: it keeps the one it has.')
-    # Cinder tells only of attachments with a host, and refuses then itself.
+    # A volume shows no attachment without a host. With one that has a host,
+    # Cinder refuses by itself.
     if compute_api.volume_api.get(context, root.volume_id)['multiattach']:
         errors.conflict(
             f'Volume {root.volume_id} is of a type with multiattach. Another '
