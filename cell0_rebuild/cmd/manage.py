@@ -22,6 +22,7 @@ from oslo_config import cfg
 import prettytable
 
 from cell0_rebuild.cmd import arguments
+from cell0_rebuild.cmd import logs
 from cell0_rebuild.cmd import wait_commands
 from cell0_rebuild.cmd import why
 from cell0_rebuild import exceptions
@@ -177,7 +178,6 @@ def main() -> int:
 def _configure(argv: list[str]) -> None:
     from nova import config
     from nova import objects
-    from oslo_log import log
 
     from cell0_rebuild import activation
     from cell0_rebuild.cmd import noop_messaging
@@ -187,9 +187,7 @@ def _configure(argv: list[str]) -> None:
     cfg.CONF.register_cli_opt(COMMAND)
     config.parse_args(argv, init_rpc=False)
     noop_messaging.set_up()
-    _debug_only_if_asked(argv)
-    _log_beside_the_answer()
-    log.setup(cfg.CONF, 'nova')
+    logs.set_up(argv)
     objects.register_all()
     options.register(cfg.CONF)
     activation.check_nova(cfg.CONF)
@@ -197,28 +195,6 @@ def _configure(argv: list[str]) -> None:
     patching.PatchSet(
         patching.Reliance(target)
         for target in cfg.CONF.command.internals(nova_internals)).check()
-
-
-def _debug_only_if_asked(argv: list[str]) -> None:
-    """Take ``debug`` from the command line, and not from nova.conf.
-
-    That of nova.conf is meant for services. Here it would bury the answer.
-    oslo.config does not tell which of the two an option comes from.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument('-d', '--debug', action='store_true')
-    if not parser.parse_known_args(argv[1:])[0].debug:
-        cfg.CONF.set_override('debug', False)
-
-
-def _log_beside_the_answer() -> None:
-    """Log to standard error if nova.conf names no other place.
-
-    oslo.log would take standard output, which has the answer.
-    """
-    conf = cfg.CONF
-    if not (conf.log_file or conf.log_dir or conf.use_journal):
-        conf.set_override('use_stderr', True)
 
 
 if __name__ == '__main__':

@@ -17,6 +17,7 @@ import typing as ty
 
 from oslo_config import cfg
 
+from cell0_rebuild.cmd import logs
 from cell0_rebuild import exceptions
 from cell0_rebuild import nova_compat
 
@@ -78,7 +79,10 @@ def _configure(argv: list[str]) -> list[str]:
     from cell0_rebuild.wait import rebuilds
     config.parse_args(argv, init_rpc=False)
     noop_messaging.set_up()
-    log.setup(cfg.CONF, 'nova')
+    if cfg.CONF.dry_run:
+        logs.set_up(argv)
+    else:
+        log.setup(cfg.CONF, 'nova')
     objects.register_all()
     conf.register(cfg.CONF)
     options.register(cfg.CONF)

@@ -12,6 +12,13 @@ from tests.unit import services
 
 SECTION = 'cell0_rebuild_wait'
 PROGRAM = 'cell0-rebuild-wait'
+# Loaded by any Python program before its own code. A library of this name logs
+# at INFO whatever the level of the others.
+LIBRARY = '''
+import atexit
+import logging
+atexit.register(logging.getLogger('oslo.messaging').info, 'A library works.')
+'''
 # With threads, a signal has another process begin; under eventlet, the same
 # goes on.
 RECOVERED = ('Waiting for capacity', 'What did not answer does so again')
@@ -78,6 +85,19 @@ class WaitCommandTest(testtools.TestCase):
             ended = self.nova.start(PROGRAM, *arguments)
             self.assertEqual(0, ended.code, ended.output)
             self.assertNotIn('wait:', ended.output)
+
+    def test_an_answer_has_no_log_of_libraries_in_it_unless_asked(self):
+        (self.nova.folder / 'sitecustomize.py').write_text(LIBRARY)
+        self.nova.configure({'DEFAULT': {'debug': 'true'}})
+        for program, arguments in (
+                (PROGRAM, ['--dry-run']),
+                ('cell0-rebuild-manage', ['wait', 'list'])):
+            ended = self.nova.start(program, *arguments)
+            self.assertEqual((0, ''), (ended.code, ended.output))
+            ended = self.nova.start(program, '--debug', *arguments)
+            self.assertEqual((0, ''), (ended.code, ended.answer))
+            self.assertIn('A library works.', ended.output)
+            self.assertIn(' DEBUG ', ended.output)
 
     def test_the_version_is_that_of_the_package(self):
         ended = self.nova.start(PROGRAM, '--version')
