@@ -67,12 +67,9 @@ class Retained:
         :raises Unreadable: if this package cannot read it.
         """
         values = stored.entries(primitive, VERSION)
-        # None is nothing in particular, so the networks have no default.
         return cls(
-            _loaded(values, 'requested_networks', objects.NetworkRequestList,
-                    stored.NEEDED),
-            _loaded(values, 'requested_destination', objects.Destination,
-                    None),
+            _loaded(values, 'requested_networks', objects.NetworkRequestList),
+            _loaded(values, 'requested_destination', objects.Destination),
             _files(values),
             root_known_of(values),
             stored.texts(values, LEFT))
@@ -117,10 +114,8 @@ def _stored(value: ty.Any) -> ty.Any:
     return None if value is None else value.obj_to_primitive()
 
 
-def _loaded(
-    values: dict[str, ty.Any], name: str, cls: ty.Any, default: ty.Any
-) -> ty.Any:
-    primitive = stored.entry(values, name, (dict, type(None)), default)
+def _loaded(values: dict[str, ty.Any], name: str, cls: ty.Any) -> ty.Any:
+    primitive = stored.entry(values, name, (dict, type(None)), stored.NEEDED)
     if primitive is None:
         return None
     try:
@@ -141,7 +136,7 @@ def _loaded(
 
 def _files(values: dict[str, ty.Any]) -> list[list[str | None]]:
     files: list[list[str | None]] = stored.entry(
-        values, 'injected_files', (list,), [])
+        values, 'injected_files', (list,), stored.NEEDED)
     if not all(_is_file(file) for file in files):
         raise stored.damaged('injected_files')
     return files

@@ -9,17 +9,13 @@ with a ``version``, "MAJOR.MINOR". Several versions of the package may read and
 write the same server, in a rolling upgrade or after a downgrade.
 
 A newer minor version has more entries, and a reader can ignore them. A package
-that does not know an entry leaves it unchanged, with its version. If an entry
-is missing, a package takes the default, which is what held before there was
-such an entry.
+that does not know an entry leaves it unchanged, with its version. Where such
+an entry is missing, or one that is stored later than the rest, a package takes
+the default, which is what held before. What lacks any other cannot be read.
 
 A newer major version has entries that a reader must not ignore. A package that
 does not know the major version reads and changes nothing, and reports it. A
 package reads all older versions.
-
-A dictionary without a version counts as 1.0. Early packages stored no version.
-They need every entry of 1.0 and read no version. So all entries of 1.0 are
-stored as long as the major version is 1.
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ import typing as ty
 
 from cell0_rebuild import exceptions
 
-FIRST = '1.0'
 _VERSION = re.compile(r'([0-9]{1,9})\.[0-9]{1,9}')
 
 # An entry without which nothing can be done.
@@ -47,7 +42,7 @@ def entries(values: ty.Any, newest: str) -> dict[str, ty.Any]:
     """
     if not isinstance(values, dict):
         raise exceptions.Unreadable('it is damaged')
-    version = entry(values, 'version', TEXT, FIRST)
+    version = entry(values, 'version', TEXT, NEEDED)
     found = _VERSION.fullmatch(version)
     if found is None:
         raise exceptions.Unreadable('its version is damaged')
@@ -56,12 +51,6 @@ def entries(values: ty.Any, newest: str) -> dict[str, ty.Any]:
             f'it is of version {version}, and this cell0-rebuild reads no '
             f'newer one than {newest}')
     return values
-
-
-def newest(*versions: str) -> str:
-    """Return the newest of some versions."""
-    return max(versions, key=lambda version: [
-        int(part) for part in version.split('.')])
 
 
 def entry(

@@ -99,8 +99,6 @@ def _take(
     if not _touch(context, instance_uuid, None):
         return None
     locked.record.taken_by = taker
-    locked.record.aged = True
-    locked.record.cells = []
     _store(context, locked, spec)
     return _build_request(context, locked.row)
 
@@ -241,20 +239,19 @@ def seize(
         instance_uuid=instance_uuid).with_for_update().first()
     if row is None:
         return None
-    age, build_request = row.updated_at, _build_request(context, row)
+    touched = _touched(context, instance_uuid)
+    if touched is None or touched >= before:
+        return None
+    build_request = _build_request(context, row)
     found = attempt_record.of(build_request.instance)
     if found is None:
-        return None
-    touched = found.touched(age, _touched(context, instance_uuid))
-    if touched is None or touched >= before:
         return None
     found.generation = uuidutils.generate_uuid()
     if found.taken_by is not None:
         found.taken_by = who
     found.put_on(build_request.instance)
+    # Its mapping stays old, for the next try if this one ends halfway.
     build_request.save()
-    # It stays old, for the next try if this one ends halfway.
-    row.update({'updated_at': age})
     return build_request
 
 
@@ -273,10 +270,8 @@ def refresh(
     if locked is None or not _touch(context, instance_uuid, None):
         return False
     if next_cell is not None:
-        locked.record.cells = [*(locked.record.cells or ()), next_cell]
+        locked.record.cells = [*locked.record.cells, next_cell]
         _store(context, locked)
-    # This is what an older version of the package looks at.
-    locked.row.update({'updated_at': timeutils.utcnow()})
     return True
 
 

@@ -28,8 +28,8 @@ if ty.TYPE_CHECKING:
 
 KEY = 'cell0_rebuild'
 
-# See stored.py for what a new one means. 1.1: aged. 1.2: cells. 1.3: brought.
-VERSION = '1.3'
+# See stored.py for what a new one means.
+VERSION = '1.0'
 
 
 @dataclasses.dataclass
@@ -46,10 +46,8 @@ class AttemptRecord:
         of its message.
     :param answered: the request was answered while somebody had the attempt.
     :param accepted: the changes stay, even if the attempt fails.
-    :param aged: its age is that of the instance mapping. An older version of
-        the package refreshes only the build request.
     :param cells: the UUIDs of the real cells that the conductor may have
-        created the server in; None if an older version of the package has it.
+        created the server in.
     :param brought: what its owner has changed on the build request, and was
         brought into the row in the real cell by the hand-over.
     :param version: of what is stored.
@@ -64,8 +62,7 @@ class AttemptRecord:
     taken_by: str | None = None
     answered: bool = False
     accepted: bool = False
-    aged: bool = False
-    cells: list[str] | None = None
+    cells: list[str] = dataclasses.field(default_factory=list)
     brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
@@ -83,27 +80,12 @@ class AttemptRecord:
         return cls(
             uuidutils.generate_uuid(), sorted(instance.obj_what_changed()),
             baseline, mapped_at=None if mapped_at is None else (
-                timeutils.normalize_time(mapped_at).isoformat()),
-            aged=True)
+                timeutils.normalize_time(mapped_at).isoformat()))
 
     @classmethod
     def unknown(cls) -> AttemptRecord:
         """Return what is known of an attempt of which nothing is stored."""
         return cls(generation='', changed=[], baseline={})
-
-    def touched(
-        self, build_request: datetime.datetime | None,
-        mapping: datetime.datetime | None,
-    ) -> datetime.datetime | None:
-        """Return when somebody has worked on the attempt last.
-
-        An update by the owner does not count: it writes only the build
-        request.
-
-        :param build_request: when it was written last.
-        :param mapping: when the instance mapping was.
-        """
-        return mapping if self.aged and mapping is not None else build_request
 
     @property
     def mapped(self) -> dict[str, ty.Any]:
@@ -134,19 +116,19 @@ class AttemptRecord:
         _metadata(primitive)[KEY] = jsonutils.dumps(self.to_primitive())
 
 
-# What each entry may be, and what it is if it is missing.
-_ENTRIES: dict[str, tuple[tuple[type, ...], ty.Any]] = {
-    'generation': (stored.TEXT, stored.NEEDED),
-    'baseline': ((dict,), {}),
-    'asked': ((dict,), {}),
-    'mapped_at': (stored.TEXT_OR_NONE, None),
-    'taken_by': (stored.TEXT_OR_NONE, None),
-    'answered': ((bool,), False),
-    'accepted': ((bool,), False),
-    'aged': ((bool,), False),
-    'cells': ((list, type(None)), None),
-    'brought': ((dict,), {}),
-    'version': (stored.TEXT, stored.FIRST),
+# What each entry may be. None may be missing.
+_ENTRIES: dict[str, tuple[type, ...]] = {
+    'generation': stored.TEXT,
+    'changed': (list,),
+    'baseline': (dict,),
+    'asked': (dict,),
+    'mapped_at': stored.TEXT_OR_NONE,
+    'taken_by': stored.TEXT_OR_NONE,
+    'answered': (bool,),
+    'accepted': (bool,),
+    'cells': (list,),
+    'brought': (dict,),
+    'version': stored.TEXT,
 }
 
 
@@ -222,12 +204,11 @@ def read(values: ty.Any) -> AttemptRecord:
     :raises Unreadable: if this package cannot read it.
     """
     values = stored.entries(values, VERSION)
-    known = {name: stored.entry(values, name, *form)
-             for name, form in _ENTRIES.items()}
-    known['changed'] = stored.texts(values, 'changed')
+    known = {name: stored.entry(values, name, kinds, stored.NEEDED)
+             for name, kinds in _ENTRIES.items()}
+    known.update({
+        name: stored.texts(values, name) for name in ('changed', 'cells')})
     _check_time(known['mapped_at'])
-    # All that this package knows is stored with it from here on.
-    known['version'] = stored.newest(known['version'], VERSION)
     return AttemptRecord(**known, others={
         name: value for name, value in values.items() if name not in known})
 
@@ -238,8 +219,8 @@ class RetainedRecord:
 
     It is with what is retained of the server.
 
-    :param primitive: what is stored; empty if an older version of the package
-        has retained no record.
+    :param primitive: what is stored; empty if no record is: none was handed
+        over, or a nova-api without this package has dropped it.
     """
 
     primitive: dict[str, ty.Any]

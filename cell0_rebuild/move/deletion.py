@@ -99,7 +99,7 @@ def _known(instance: objects.Instance) -> list[str] | None:
         found = attempt_record.of(instance)
     except exceptions.Unreadable:
         return None
-    return [] if found is None or found.taken_by is None else found.cells
+    return [] if found is None else found.cells
 
 
 def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:

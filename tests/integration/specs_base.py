@@ -68,10 +68,10 @@ class SpecTestCase(request_specs_base.TestCase):
         attempt_record.AttemptRecord(GENERATION, [], {}).put_on(instance)
         objects.InstanceMapping(
             self.context, instance_uuid=self.uuid, project_id='fake',
-            user_id='fake').create()
+            user_id='fake', updated_at=timeutils.utcnow()).create()
         objects.BuildRequest(
             self.context, instance=instance, instance_uuid=self.uuid,
-            project_id='fake', updated_at=timeutils.utcnow()).create()
+            project_id='fake').create()
 
     def assert_retained(self, expected=True):
         """Check whether all that was kept is there."""

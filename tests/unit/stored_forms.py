@@ -2,8 +2,7 @@
 
 """What the package stores of a server, and what may be found instead.
 
-The JSON texts are what the last package without versions has stored. They
-stay as they are.
+The JSON texts are what version 1.0 has stored. They stay as they are.
 """
 
 import json
@@ -15,7 +14,8 @@ MARK = """
 {"generation": "a generation", "changed": ["display_name"],
  "baseline": {"display_name": "a name", "locked": false, "tags": []},
  "asked": {"display_name": "another"}, "mapped_at": "2026-11-01T12:00:00",
- "taken_by": "a host an ID", "answered": false, "accepted": true}
+ "taken_by": "a host an ID", "answered": false, "accepted": true,
+ "cells": ["a cell"], "brought": {"display_name": "put"}, "version": "1.0"}
 """
 
 KEPT = """
@@ -39,7 +39,7 @@ KEPT = """
    "nova_object.data": {"host": "a host", "node": "a node"},
    "nova_object.changes": ["host", "node"]},
  "injected_files": [["/etc/motd", "aGVsbG8="]],
- "root_known": true}
+ "root_known": true, "left": ["a cell"], "version": "1.0"}
 """
 
 # What may stand where something else is expected.

@@ -16,6 +16,8 @@ UNREADABLE = {
         version='2.0', newer='unknown'),
     'without networks': stored_forms.without(
         stored_forms.retained(), 'requested_networks'),
+    'without a version': stored_forms.without(
+        stored_forms.retained(), 'version'),
     'no entries': ['a list'],
     'empty': '',
 }
@@ -72,7 +74,8 @@ class UnreadableTest(StoredTestCase):
         ours.forget(self.context, uuid)
         self.assertFalse(retained_db.is_retained(self.context, uuid))
 
-    @ddt.data('of a newer version', 'no entries', 'empty')
+    @ddt.data('of a newer version', 'without a version', 'no entries',
+              'empty')
     def test_nothing_is_added_to_it(self, kind):
         uuid = self.store(UNREADABLE[kind])
         self.assertRaises(
@@ -80,7 +83,8 @@ class UnreadableTest(StoredTestCase):
             {'root_known': False})
         self.assertEqual(UNREADABLE[kind], self.section(uuid))
 
-    @ddt.data('of a newer version', 'no entries', 'empty')
+    @ddt.data('of a newer version', 'without a version', 'no entries',
+              'empty')
     def test_its_mark_is_not_read(self, kind):
         self.assertRaises(
             exceptions.Unreadable, retained_db.record, self.context,
@@ -97,7 +101,7 @@ class UnreadableTest(StoredTestCase):
 
 class VersionsTest(StoredTestCase):
 
-    def test_what_was_stored_without_a_version_is_read(self):
+    def test_what_is_stored_is_read(self):
         uuid = self.store(stored_forms.retained(mark=stored_forms.marked()))
         self.assertIsNone(self.load(uuid).unreadable)
         self.assertEqual(
@@ -111,12 +115,6 @@ class VersionsTest(StoredTestCase):
         ours.keep_also(self.context, uuid, {'root_known': False})
         self.assertEqual(
             dict(newer, root_known=False), self.section(uuid))
-
-    def test_what_is_added_to_what_has_no_version_has_none(self):
-        uuid = self.store(stored_forms.retained())
-        ours.keep_also(self.context, uuid, {'root_known': False})
-        self.assertEqual(
-            stored_forms.retained(root_known=False), self.section(uuid))
 
     def test_what_is_kept_anew_has_the_version(self):
         uuid = self.create()

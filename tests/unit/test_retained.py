@@ -13,9 +13,8 @@ from tests.unit import stored_forms
 
 read = retained.Retained.from_primitive
 
-# None of these is known to be what the owner had asked for.
-DEFAULTS = {'requested_destination': None, 'injected_files': [],
-            'root_known': True, 'left': []}
+# What is stored later than the rest.
+DEFAULTS = {'root_known': True, 'left': []}
 
 
 @ddt.ddt
@@ -30,7 +29,7 @@ class KeptTest(testtools.TestCase):
         return self.assertRaises(
             exceptions.Unreadable, read, primitive).reason
 
-    def test_what_was_stored_without_a_version_is_read(self):
+    def test_what_is_stored_is_read(self):
         found = read(stored_forms.retained())
         [network] = found.requested_networks
         self.assertEqual(
@@ -39,29 +38,21 @@ class KeptTest(testtools.TestCase):
         self.assertEqual('a host', found.requested_destination.host)
         self.assertEqual([['/etc/motd', 'aGVsbG8=']], found.injected_files)
 
-    def test_what_is_stored_is_that_and_a_version(self):
-        before = stored_forms.retained()
-        again = read(before).to_primitive()
-        self.assertEqual({'version': '1.0', 'left': []}, {
-            name: value for name, value in again.items()
-            if name not in before})
-        self.assertEqual(set(before), set(again) - {'version', 'left'})
-
-    def test_what_is_stored_of_nothing_has_every_entry(self):
-        self.assertEqual(
-            set(stored_forms.retained()) | {'version', 'left'},
-            set(retained.Retained(None).to_primitive()))
+    def test_what_is_stored_has_every_entry(self):
+        for found in (read(stored_forms.retained()), retained.Retained(None)):
+            self.assertEqual(
+                set(stored_forms.retained()), set(found.to_primitive()))
 
     @ddt.data(*DEFAULTS)
     def test_an_entry_that_is_missing_has_its_default(self, name):
         found = read(stored_forms.without(stored_forms.retained(), name))
         self.assertEqual(DEFAULTS[name], getattr(found, name))
 
-    def test_networks_that_are_missing_are_not_taken_for_none(self):
-        self.assertEqual(
-            'it has no entry requested_networks', self.assert_unreadable(
-                stored_forms.without(
-                    stored_forms.retained(), 'requested_networks')))
+    @ddt.data('requested_networks', 'requested_destination',
+              'injected_files', 'version')
+    def test_what_is_missing_is_not_taken_for_none(self, name):
+        self.assertEqual(f'it has no entry {name}', self.assert_unreadable(
+            stored_forms.without(stored_forms.retained(), name)))
 
     def test_an_entry_that_is_unknown_is_no_obstacle(self):
         found = read(stored_forms.retained(version='1.9', newer='unknown'))

@@ -10,7 +10,7 @@ from cell0_rebuild import stored
 @ddt.ddt
 class VersionTest(testtools.TestCase):
 
-    @ddt.data({}, {'version': '1.0'}, {'version': '2.0'},
+    @ddt.data({'version': '1.0'}, {'version': '2.0'},
               {'version': '2.7', 'newer': 'unknown'})
     def test_older_versions_and_newer_minor_ones_are_read(self, values):
         self.assertIs(values, stored.entries(values, '2.1'))
@@ -29,16 +29,15 @@ class VersionTest(testtools.TestCase):
         self.assertRaises(
             exceptions.Unreadable, stored.entries, {'version': version}, '2.1')
 
+    def test_what_has_no_version_is_not_read(self):
+        error = self.assertRaises(
+            exceptions.Unreadable, stored.entries, {'an entry': 1}, '2.1')
+        self.assertEqual('it has no entry version', error.reason)
+
     @ddt.data(None, True, 7, 'a text', [])
     def test_what_has_no_entries_is_not_read(self, values):
         self.assertRaises(
             exceptions.Unreadable, stored.entries, values, '2.1')
-
-
-class NewestTest(testtools.TestCase):
-
-    def test_it_is_told_by_numbers(self):
-        self.assertEqual('1.10', stored.newest('1.9', '1.10', '1.0'))
 
 
 class EntryTest(testtools.TestCase):

@@ -43,7 +43,6 @@ import typing as ty
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
-from oslo_utils import timeutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
@@ -148,13 +147,13 @@ class Finder:
         self, uuid: str, place: location.Place | None,
         cell0_row: cell_db.Row | None,
     ) -> Stuck | None:
+        # The other rows say nothing of it: updates by the owner write them.
+        if place is not None and place.touched >= self._before:
+            return None
         if place is not None and place.build_request_id is not None:
             return Stuck(
                 uuid, State.ON_ITS_WAY, self._traces(uuid)) if (
-                    self._is_old_and_ours(uuid, place)) else None
-        # The rows say nothing of it: updates by the owner write them, too.
-        if place is not None and place.touched >= self._before:
-            return None
+                    self._is_ours(uuid)) else None
         if place is None or place.is_deleted:
             return self._deleted(uuid, place, cell0_row)
         if cell0_row is not None and cell0_row.deleted:
@@ -219,15 +218,13 @@ class Finder:
             return Stuck(uuid, State.BUILT, traces, cell)
         return Stuck(uuid, State.NOT_BUILT, traces, cell)
 
-    def _is_old_and_ours(self, uuid: str, place: location.Place) -> bool:
+    def _is_ours(self, uuid: str) -> bool:
         try:
             build_request = objects.BuildRequest.get_by_instance_uuid(
                 self._context, uuid)
         except exception.BuildRequestNotFound:
             return False
-        record = attempt_record.of(build_request.instance)
-        return record is not None and timeutils.normalize_time(record.touched(
-            build_request.updated_at, place.touched)) < self._before
+        return attempt_record.of(build_request.instance) is not None
 
     def _traces(self, uuid: str) -> list[Trace]:
         found = ((cell, self._row(uuid, cell)) for cell in self._cells)

@@ -133,10 +133,10 @@ def _build_requests(
     model, mapping = api_models.BuildRequest, api_models.InstanceMapping
     return _page(context.session.query(
         model.id, model.instance_uuid,
-    ).outerjoin(
+    ).join(
         mapping, mapping.instance_uuid == model.instance_uuid,
     ).filter(
-        sa.or_(model.updated_at < before, mapping.updated_at < before),
+        mapping.updated_at < before,
         model.instance.like(f'%{attempt_record.KEY}%')), model, last)
 
 

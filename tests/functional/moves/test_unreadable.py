@@ -33,6 +33,12 @@ UNREADABLE = {
     'no_networks': (
         stored_forms.without(stored_forms.retained(), 'requested_networks'),
         'it has no entry requested_networks'),
+    'no_version': (
+        stored_forms.without(stored_forms.retained(), 'version'),
+        'it has no entry version'),
+    'no_files': (
+        stored_forms.without(stored_forms.retained(), 'injected_files'),
+        'it has no entry injected_files'),
     'damaged_files': (
         stored_forms.retained(injected_files=[7]),
         'its entry injected_files is damaged'),
@@ -106,19 +112,10 @@ class RefusedTest(StoredTestCase):
         return code
 
 
-class OlderTest(StoredTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self._start_compute('host1')
-
-    def test_what_was_stored_without_a_version_is_rebuilt(self):
-        section = json.loads(self.blob())[ours.SECTION]
-        self.store(stored_forms.without(section, 'version'))
-        self.rebuild(self.server)
-        self.active(self.server)
+class NewerMinorTest(StoredTestCase):
 
     def test_what_a_newer_minor_version_has_stored_is_rebuilt(self):
+        self._start_compute('host1')
         section = json.loads(self.blob())[ours.SECTION]
         self.store(dict(section, version='1.9', newer='unknown'))
         self.rebuild(self.server)
@@ -162,6 +159,11 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         self.assertNotEqual(0, code)
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assert_shown_once(unreadable['id'], 'BUILD')
+
+    def test_recover_leaves_such_a_mark_alone_while_it_is_young(self):
+        self.rebuild(self.server)
+        self.give_mark(version='2.0')
+        self.assertEqual((0, {}), recovering.recover(older_than=3600))
 
     def bury_another(self):
         """Return another server for which there is no host."""

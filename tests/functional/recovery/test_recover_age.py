@@ -33,11 +33,6 @@ class AgeTestCase(recover_base.RecoverTestCase):
                 database, model, self.server['id'],
                 updated_at=timeutils.utcnow() - datetime.timedelta(hours=2))
 
-    def make_young(self, model):
-        """Have one of the rows be written just now."""
-        databases.update(
-            'api', model, self.server['id'], updated_at=timeutils.utcnow())
-
     def assert_left_alone(self):
         """Check that the server counts as in progress."""
         self.assertEqual((0, {}), recovering.recover(older_than=HOUR))
@@ -138,39 +133,19 @@ class ConductorTest(AgeTestCase):
         self.let_hours_pass()
         self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.seize',
-            before=lambda *args: self.make_young(
-                api_models.InstanceMapping)))
+            before=lambda *args: databases.update(
+                'api', api_models.InstanceMapping, self.server['id'],
+                updated_at=timeutils.utcnow())))
         before = databases.dump()['api']['build_requests']
         recovering.recover(older_than=HOUR)
         self.assertEqual(before, databases.dump()['api']['build_requests'])
 
-
-class OlderVersionTest(AgeTestCase):
-    """The mark does not say that the mapping has the age."""
-
-    def setUp(self):
-        super().setUp()
+    def test_a_recovery_that_dies_when_it_has_taken_it_leaves_it_old(self):
         self.rebuild(self.server)
-        recovering.change_record(
-            self.server['id'],
-            lambda record: self.assertTrue(record.pop('aged')))
         self.let_hours_pass()
-
-    def test_what_it_has_refreshed_just_now_is_left_alone(self):
-        self.make_young(api_models.BuildRequest)
-        self.assert_left_alone()
-
-    def test_what_it_has_left_is_recovered(self):
-        self.make_young(api_models.InstanceMapping)
+        with base.Interception(
+                recovering.BACK, before=recovering.crash):
+            self.assertRaises(
+                recovering.Crash, recovering.recover, older_than=HOUR)
         self.assert_stuck('on its way')
-
-    def test_what_a_conductor_takes_from_it_has_the_age_of_the_mapping(self):
-        self.useFixture(base.Interception(
-            recovering.SCHEDULER, before=self._die_and_let_hours_pass))
-        self.late.deliver()
-        self.make_young(api_models.BuildRequest)
-        self.assert_stuck('on its way')
-
-    def _die_and_let_hours_pass(self, *args, **kwargs):
-        self.let_hours_pass()
-        recovering.crash()
+        self.assert_buried()

@@ -17,7 +17,7 @@ def read(version='1.0', **entries):
 class DecisionTest(testtools.TestCase):
 
     def test_nothing_stored_is_nothing_decided(self):
-        for section in (None, {'requested_networks': None}):
+        for section in (None, {'version': '1.0'}):
             self.assertEqual(
                 operator_decisions.Decision(),
                 operator_decisions.read(section))
@@ -48,7 +48,8 @@ class DecisionTest(testtools.TestCase):
             operator_decisions.changed(section, {'held': True}))
 
     def test_nothing_is_changed_in_what_cannot_be_read(self):
-        for section in ({'version': '2.0'}, {'waiting': []}):
+        for section in (
+                {'version': '2.0'}, {'version': '1.0', 'waiting': []}):
             self.assertRaises(
                 exceptions.Unreadable, operator_decisions.changed, section,
                 {'held': True})
