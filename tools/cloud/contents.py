@@ -68,6 +68,8 @@ def provide(plan):
             _image(cloud.image, name)
     _have(cloud.block_storage, 'type', 'files',
           extra_specs={'volume_backend_name': 'files'})
+    processes.poll(lambda: list(cloud.block_storage.backend_pools()),
+                   'that Cinder knew its backend')
     network = _have(cloud.network, 'network', NETWORK, is_shared=True)
     _have(cloud.network, 'subnet', NETWORK, network_id=network.id,
           ip_version=4, cidr='10.0.0.0/22', is_dhcp_enabled=False)

@@ -80,7 +80,11 @@ def cinder(plan):
                 common.ETC / 'cinder/resource_filters.json'),
             'enabled_backends': 'files', 'default_volume_type': 'files',
             'quota_volumes': '-1', 'quota_snapshots': '-1',
-            'quota_gigabytes': '-1'},
+            'quota_gigabytes': '-1',
+            # The scheduler knows a backend by its reports, and may miss the
+            # first one. The next comes after up to two minutes by default.
+            'periodic_interval': '5', 'periodic_fuzzy_delay': '0',
+            'backend_stats_polling_interval': '5'},
         'files': {
             'volume_driver': 'cloud_drivers.volumes.FileDriver',
             'volume_backend_name': 'files'},
