@@ -38,6 +38,9 @@ _OTHER_SCOPES = (
 # request. 406 is that of a nova-api without the package.
 _AWAY = (406, 429, 502, 503, 504)
 
+# From it on nova-api shows a server also if its cell is down.
+_WITHOUT_CELL = '2.69'
+
 # What nova-api says of a server that somebody else has changed meanwhile.
 _RACES = ('while it is in', 'by another request at the same time')
 
@@ -110,7 +113,8 @@ class RebuildClient:
                 self._unscoped.get_access(self._session)
             elif accepted is not None:
                 answer = self._nova(accepted.project_id).get(
-                    f'/servers/{accepted.uuid}', raise_exc=False)
+                    f'/servers/{accepted.uuid}', raise_exc=False,
+                    microversion=_WITHOUT_CELL)
                 if answer.status_code >= 500:
                     raise exceptions.NoApi(_text(answer), about)
         except ks_exc.HttpError as error:
