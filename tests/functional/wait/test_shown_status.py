@@ -7,7 +7,9 @@ import datetime
 from nova import context as nova_context
 from nova.db.main import models
 
+from cell0_rebuild import cells
 from cell0_rebuild.wait import operator_actions
+from cell0_rebuild.wait import shown_status
 from tests.functional import base
 from tests.functional import counting
 from tests.functional import databases
@@ -102,13 +104,15 @@ class ShowingTest(showing_base.ShowingTestCase):
                          if kind.startswith('sql')})
 
     def test_a_row_that_somebody_works_on_is_left_alone(self):
+        status = shown_status.ShownStatus(cells.in_cell0(
+            nova_context.get_admin_context()))
         for values in ({'hidden': True}, {'task_state': 'deleting'},
                        {'vm_state': 'deleted'}):
             databases.update(
                 'cell0', models.Instance, self.server['id'], **values)
             before = databases.dump()
-            self.sweeper._updater.update({self.server['id']}, set())
-            self.sweeper._updater.update(set(), {self.server['id']})
+            status.update({self.server['id']}, set())
+            status.update(set(), {self.server['id']})
             self.assertEqual(
                 [], databases.differences(before, databases.dump()))
             databases.update(
