@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # The commands of the project; "make help" lists them.
 
 VENV ?= .venv
@@ -12,7 +14,7 @@ EDGES = $(firstword $(RELEASES)) $(lastword $(filter-out $(NEWEST),$(RELEASES)))
 .PHONY: system-packages help environment demo test test-all unit functional eventlet \
 	faults races integration stress soak test-faults test-races matrix \
 	matrix-edges upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
-	simulate clean cloud-environment cloud cloud-down e2e few-e2e
+	audit dist simulate clean cloud-environment cloud cloud-down e2e few-e2e
 
 help:
 	@echo "make environment  the environment of all that follows, in .venv"
@@ -57,6 +59,10 @@ help:
 	@echo "make check        lint, types, documentation and release notes"
 	@echo "                  (ARGS=mypy: one of them)"
 	@echo "make docs         build the documentation, in doc/build/html"
+	@echo "make audit        known vulnerabilities of what is pinned; asks the"
+	@echo "                  database of its index, so not offline"
+	@echo "make dist         what is released, in dist/: built twice, and the"
+	@echo "                  same bytes"
 	@echo "make clean        remove what these made"
 
 environment:
@@ -157,7 +163,17 @@ check: environment
 docs: environment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" pre-commit run --all-files docs
 
+audit: environment
+	@for pins in nova$(NEWEST) cloud tools; do \
+		$(VENV)/bin/uv tool run --quiet --constraints constraints/tools.txt \
+			pip-audit --disable-pip --no-deps $(ARGS) \
+			--requirement constraints/$$pins.txt || exit; \
+	done
+
+dist: environment
+	@VENV=$(VENV) tools/dist.sh $(ARGS)
+
 clean: cloud-down
 	@CELL0_REBUILD_CLOUD=.state/e2e-cloud $(MAKE) --no-print-directory cloud-down
-	rm -rf $(VENV) .tox .stestr .state .mypy_cache .ruff_cache cover doc/build \
+	rm -rf $(VENV) .tox .stestr .state .mypy_cache .ruff_cache cover dist doc/build \
 		doc/source/admin/cell0_rebuild.conf.sample releasenotes/build

@@ -47,8 +47,8 @@ if [[ ! -e $constraints ]]; then
     echo "There is no environment for \"$purpose\"." >&2
     exit 1
 fi
-inputs=("${requirements[@]}" "$constraints" setup.cfg pyproject.toml
-        tools/environment.sh)
+inputs=("${requirements[@]}" "$constraints" constraints/tools.txt setup.cfg
+        pyproject.toml tools/environment.sh)
 
 # The Pythons that a release is tested on; the others are of the newest.
 line=$(grep "^$purpose," constraints/releases.csv) ||
@@ -100,9 +100,21 @@ if ! "$python" -m venv --clear "$folder"; then
         "apt-get install python3-venv" >&2
     exit 1
 fi
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check uv
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --constraint constraints/tools.txt uv
 unset PYTHONDONTWRITEBYTECODE
 "$folder/bin/uv" pip install --quiet --compile-bytecode \
     --python "$folder/bin/python" --constraint "$constraints" \
     "${requirements[@]/#/--requirement=}" "${own[@]/#/--editable=}"
+# What no constraint pins would be another version tomorrow.
+loose=$("$folder/bin/uv" pip list --quiet --format=freeze --exclude-editable \
+    --python "$folder/bin/python" |
+    grep --invert-match --line-regexp --fixed-strings \
+        --file="$constraints" --file=constraints/tools.txt |
+    grep --invert-match '^pip==' || true)
+if [[ -n $loose ]]; then
+    echo "Pinned neither in $constraints nor in constraints/tools.txt:" \
+        "$loose" >&2
+    exit 1
+fi
 echo "$stamp" > "$folder/stamp"

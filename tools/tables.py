@@ -87,14 +87,14 @@ def tell(found, made, docs, source):
 
 def plot(name, results, path):
     """Write a plot of a file of results."""
-    run_apart('bench-requirements.txt', 'tools/plots.py', name, results, path)
+    run_apart('matplotlib', 'tools/plots.py', name, results, path)
 
 
-def run_apart(requirements, program, *arguments, **options):
-    """Run a program with what is in no environment that a test needs."""
+def run_apart(tool, program, *arguments, **options):
+    """Run a program with a tool that is in no environment of the tests."""
     return subprocess.run(
-        [pathlib.Path(sys.executable).parent / 'uv', 'run', '--quiet',
-         '--no-project', '--with-requirements', ROOT / requirements,
+        [pathlib.Path(sys.executable).parent / 'uv', 'tool', 'run', '--quiet',
+         '--constraints', ROOT / 'constraints/tools.txt', '--from', tool,
          'python', ROOT / program, *map(str, arguments)], check=True,
         **options)
 

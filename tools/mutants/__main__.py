@@ -175,7 +175,7 @@ def sample(source, options):
     """Return mutants that cosmic-ray makes, which no test needs."""
     paths = mutated(source)
     made = tables.run_apart(
-        'mutants-requirements.txt', 'tools/mutants/making.py', options.seed,
+        'cosmic-ray', 'tools/mutants/making.py', options.seed,
         options.sample, *paths, cwd=source, stdout=subprocess.PIPE).stdout
     return [mutant for mutant in map(json.loads, made.splitlines())
             if re.search(options.only, '{path}:{line} {change}'.format(
