@@ -1,168 +1,167 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# The commands of the project; "make help" lists them.
+# The commands of the project; "make help" lists them. CI, Zuul and tox call
+# these, and CONTRIBUTING.rst names the three stages.
 
-VENV ?= .venv
+# tox has made an environment of its own for its commands.
+VENV ?= $(or $(TOX_ENV_DIR),.venv)
 CLOUD_VENV ?= .state/cloud-venv
 ARGS ?=
+
+PYTHON_IN_VENV = $(VENV)/bin/python
+IN_VENV = PATH="$(abspath $(VENV))/bin:$$PATH"
+QUIET = $(PYTHON_IN_VENV) -W ignore
+# "make test ARGS=" takes a regular expression, or options of "stestr run".
+RUN = tools/run_tests.py
+MATCHING = $(if $(ARGS),'$(ARGS)')
 
 RELEASES = $(shell sed 1d constraints/releases.csv | cut -d, -f1)
 NEWEST = $(lastword $(RELEASES))
 # The oldest and the last but one, beside the newest that all tests run on.
 EDGES = $(firstword $(RELEASES)) $(lastword $(filter-out $(NEWEST),$(RELEASES)))
 
-.PHONY: system-packages help environment demo test test-all unit functional eventlet \
-	faults races integration stress soak test-faults test-races matrix \
-	matrix-edges upgrade mutants nova-tests tempest compare-tempest fuzz cover bench check docs \
-	audit dist simulate clean cloud-environment cloud cloud-down e2e few-e2e
+.NOTPARALLEL:
+.PHONY: $(shell sed --quiet 's/^\([a-z0-9 -]*\):.*/\1/p' Makefile)
 
 help:
-	@echo "make environment  the environment of all that follows, in .venv"
-	@echo "make demo         tell two stories on a whole Nova in one process"
-	@echo "                  (ARGS=--keep: and then serve it over HTTP)"
-	@echo "make test         what each change has to pass, in its own environment"
-	@echo "make test-all     all tests: before a release, and each night"
-	@echo "make unit         the unit tests (ARGS=REGEX: those that match)"
-	@echo "make functional   the tests on Nova with its functional fixtures"
-	@echo "make eventlet     the main ones of them under eventlet"
-	@echo "make faults       a sample of the faults at every step of a rebuild"
-	@echo "make test-faults  all of them, with a table of what became"
-	@echo "make races        a sample of the orders in which two requests meet"
-	@echo "make test-races   all of them, with a table of how they ended"
-	@echo "make mutants      small changes of the code that a test should notice"
-	@echo "make nova-tests   Nova's own functional tests with us and without"
-	@echo "make tempest      Tempest's tests of the feature, on OS_CLOUD"
-	@echo "make compare-tempest"
-	@echo "                  Tempest's tests of servers, on the cloud of make"
-	@echo "                  cloud with us and without"
-	@echo "make integration  the tests on real processes, broker and database"
-	@echo "make cloud        run a small real cloud on the loopback"
-	@echo "make cloud-down   stop it"
-	@echo "make e2e          the tests on such a cloud, by its clients"
-	@echo "make few-e2e      those of them that each change has to pass"
-	@echo "make matrix       the unit and functional tests on every release of"
-	@echo "                  Nova that is supported, and on Debian's"
-	@echo "make matrix-edges"
-	@echo "                  the main ones of them, those of the commands and"
-	@echo "                  of waiting on the oldest release and the last"
-	@echo "                  but one"
-	@echo "make upgrade      servers buried under the oldest of them and the"
-	@echo "                  last but one, rebuilt after an upgrade to the last"
-	@echo "make stress       many clients at once on these, for ten minutes"
-	@echo "make soak         1,000 servers wait, meanwhile, and services die"
-	@echo "make fuzz         2000 rebuild requests with any body"
-	@echo "make cover        the lines and branches that unit and functional"
-	@echo "                  tests reach, in cover/index.html"
-	@echo "make bench        what a rebuild costs, in tables"
-	@echo "make simulate     what becomes of servers that wait, on a simulated"
-	@echo "                  cloud of 1,000 hosts, in tables"
-	@echo "make check        lint, types, documentation and release notes"
-	@echo "                  (ARGS=mypy: one of them)"
-	@echo "make docs         build the documentation, in doc/build/html"
-	@echo "make audit        known vulnerabilities of what is pinned; asks the"
-	@echo "                  database of its index, so not offline"
-	@echo "make dist         what is released, in dist/: built twice, and the"
-	@echo "                  same bytes"
-	@echo "make clean        remove what these made"
+	@awk '/^## /{text = substr($$0, 4)} \
+		/^[a-z0-9 -]+:/ && text{sub(/:.*/, ""); \
+			printf "make %-15s %s\n", $$0, text; text = ""}' Makefile
 
+# The stages
+#
+## what each change has to pass
+change: check demo few-e2e matrix-edges test
+## what runs each night, beside that
+night: test-all fuzz test-faults test-races upgrade matrix e2e nova-tests \
+		mutants simulate cover audit
+## what a release has to pass, beside that
+release: stress soak compare-tempest bench dist
+
+# To begin with
+#
+## the environment of all that follows, in .venv
 environment:
-	@tools/environment.sh $(VENV)
+	@test "$(VENV)" = "$(TOX_ENV_DIR)" || tools/environment.sh $(VENV)
 
+## two stories on a Nova in one process (--keep: serve it)
 demo: environment
-	@$(VENV)/bin/python -W ignore tools/demo.py $(ARGS)
-
-test: environment system-packages
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" python tools/run_tests.py \
-		few-unit few-functional few-faults few-races few-integration \
-		$(if $(ARGS),'$(ARGS)')
-
-test-all: environment system-packages
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" python tools/run_tests.py \
-		unit functional eventlet faults races integration \
-		$(if $(ARGS),'$(ARGS)')
-
-integration: system-packages
-
-system-packages:
-	@tools/install_system_packages.sh
-
-unit functional eventlet faults races integration: environment
-	@$(VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
+	@$(QUIET) tools/demo.py $(ARGS)
 
 cloud-environment:
 	@tools/environment.sh $(CLOUD_VENV) cloud
 
+## run a small real cloud on the loopback
 cloud: cloud-environment system-packages
 	@$(CLOUD_VENV)/bin/python -m tools.cloud up $(ARGS)
 
+## stop it
 cloud-down:
 	@test ! -x $(CLOUD_VENV)/bin/python || \
 		$(CLOUD_VENV)/bin/python -m tools.cloud down $(ARGS)
 
+system-packages:
+	@tools/install_system_packages.sh
+
+# Tests
+#
+## the tests that each change has to pass (ARGS=REGEX)
+test: environment system-packages
+	@$(IN_VENV) python $(RUN) \
+		few-unit few-functional few-faults few-races few-integration $(MATCHING)
+
+## all tests
+test-all: environment system-packages
+	@$(IN_VENV) python $(RUN) \
+		unit functional eventlet faults races integration $(MATCHING)
+
+integration: system-packages
+
+## one suite (ARGS=REGEX)
+unit functional eventlet faults races integration: environment
+	@$(PYTHON_IN_VENV) $(RUN) $@ $(MATCHING)
+
+## the tests on a cloud by its clients, or a few of them
 e2e few-e2e: cloud-environment system-packages
 	@tools/environment.sh .state/older-client-venv older-client
-	@$(CLOUD_VENV)/bin/python tools/run_tests.py $@ $(if $(ARGS),'$(ARGS)')
+	@$(CLOUD_VENV)/bin/python $(RUN) $@ $(MATCHING)
 
+## many clients at once on real processes, for ten minutes
 stress: environment system-packages
-	@CELL0_REBUILD_STRESS=600 $(VENV)/bin/python tools/run_tests.py \
-		integration test_stress
+	@CELL0_REBUILD_STRESS=600 $(PYTHON_IN_VENV) $(RUN) integration test_stress
 
+## the same while 1,000 servers wait, and services die
 soak: environment system-packages
-	@CELL0_REBUILD_STRESS=600 CELL0_REBUILD_SOAK=1000 \
-		OS_TEST_TIMEOUT=3000 $(VENV)/bin/python tools/run_tests.py \
-		integration test_soak
+	@CELL0_REBUILD_STRESS=600 CELL0_REBUILD_SOAK=1000 OS_TEST_TIMEOUT=3000 \
+		$(PYTHON_IN_VENV) $(RUN) integration test_soak
 
+## every fault at every step of a rebuild, with a table
 test-faults: environment system-packages
-	@$(VENV)/bin/python tools/run_faults.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/run_faults.py $(ARGS)
 
+## every order in which two requests meet, with a table
 test-races: environment
-	@$(VENV)/bin/python tools/run_races.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/run_races.py $(ARGS)
 
-mutants: environment
-	@$(VENV)/bin/python -W ignore tools/mutants $(ARGS)
-
-nova-tests: environment
-	@$(VENV)/bin/python tools/run_nova_tests.py $(ARGS)
-
-tempest: environment
-	@$(VENV)/bin/python tools/run_tempest.py $(ARGS)
-
-compare-tempest: environment
-	@$(VENV)/bin/python tools/compare_tempest.py $(ARGS)
-
+## the tests on every release of Nova, and on Debian's
 matrix: environment system-packages
-	@$(VENV)/bin/python tools/run_matrix.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/run_matrix.py $(ARGS)
 
+## the main ones on the oldest release and the last but one
 matrix-edges: environment system-packages
-	@$(VENV)/bin/python tools/run_matrix.py --suites eventlet,commands,waiting $(EDGES)
+	@$(PYTHON_IN_VENV) tools/run_matrix.py --suites eventlet,commands,waiting $(EDGES)
 
+## rebuilds after an upgrade from these two
 upgrade: environment system-packages
 	@for release in $(EDGES); do \
 		tools/environment.sh .state/matrix/$$release/venv $$release || exit; \
 	done
-	@$(VENV)/bin/python tools/run_tests.py upgrade $(if $(ARGS),'$(ARGS)')
+	@$(PYTHON_IN_VENV) $(RUN) upgrade $(MATCHING)
 
+## 2000 rebuild requests with any body
 fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \
-		OS_TEST_TIMEOUT=1800 $(VENV)/bin/python -W ignore -m unittest \
-		tests.functional.api.test_fuzz
+		OS_TEST_TIMEOUT=1800 $(QUIET) -m unittest tests.functional.api.test_fuzz
 
+## small changes of the code that a test should notice
+mutants: environment
+	@$(QUIET) tools/mutants $(ARGS)
+
+## Nova's own functional tests with the package and without
+nova-tests: environment
+	@$(PYTHON_IN_VENV) tools/run_nova_tests.py $(ARGS)
+
+## the tests of the Tempest plugin, on OS_CLOUD
+tempest: environment
+	@$(PYTHON_IN_VENV) tools/run_tempest.py $(ARGS)
+
+## Tempest's tests of servers, with the package and without
+compare-tempest: environment
+	@$(PYTHON_IN_VENV) tools/compare_tempest.py $(ARGS)
+
+# What is measured and checked
+#
+## what unit and functional tests reach, in cover/index.html
 cover: environment
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" tools/cover.sh $(ARGS)
+	@$(IN_VENV) tools/cover.sh $(ARGS)
 
+## what a rebuild costs, in tables
 bench: environment system-packages
-	@$(VENV)/bin/python -W ignore tools/bench $(ARGS)
+	@$(QUIET) tools/bench $(ARGS)
 
+## what becomes of servers that wait, simulated, in tables
 simulate: environment
-	@OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \
-		$(VENV)/bin/python -W ignore -m tools.simulation $(ARGS)
+	@OS_NOVA_DISABLE_EVENTLET_PATCHING=1 $(QUIET) -m tools.simulation $(ARGS)
 
+## lint, types, licences and documentation (ARGS=mypy)
 check: environment
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" pre-commit run --all-files $(ARGS)
+	@$(IN_VENV) pre-commit run --all-files $(ARGS)
 
+## the documentation, in doc/build/html
 docs: environment
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" pre-commit run --all-files docs
+	@$(IN_VENV) pre-commit run --all-files docs
 
+## known vulnerabilities of what is pinned: not offline
 audit: environment
 	@for pins in nova$(NEWEST) cloud tools; do \
 		$(VENV)/bin/uv tool run --quiet --constraints constraints/tools.txt \
@@ -170,10 +169,12 @@ audit: environment
 			--requirement constraints/$$pins.txt || exit; \
 	done
 
+## what is released, in dist/: built twice, the same bytes
 dist: environment
 	@VENV=$(VENV) tools/dist.sh $(ARGS)
 
+## remove what these made
 clean: cloud-down
 	@CELL0_REBUILD_CLOUD=.state/e2e-cloud $(MAKE) --no-print-directory cloud-down
-	rm -rf $(VENV) .tox .stestr .state .mypy_cache .ruff_cache cover dist doc/build \
-		doc/source/admin/cell0_rebuild.conf.sample releasenotes/build
+	rm -rf $(VENV) .tox .stestr .state .mypy_cache .ruff_cache cover dist \
+		doc/build doc/source/admin/cell0_rebuild.conf.sample releasenotes/build

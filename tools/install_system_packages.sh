@@ -33,6 +33,13 @@ if [[ ! -e /usr/sbin/policy-rc.d ]]; then
     chmod +x /usr/sbin/policy-rc.d
     trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 fi
-apt-get update --quiet=2 --option DPkg::Lock::Timeout=300
-apt-get install --quiet=2 --yes --no-install-recommends \
-    --option DPkg::Lock::Timeout=300 "${missing[@]}"
+log=$(mktemp)
+if ! {
+    apt-get update --quiet=2 --option DPkg::Lock::Timeout=300 &&
+        apt-get install --quiet=2 --yes --no-install-recommends \
+            --option DPkg::Lock::Timeout=300 "${missing[@]}"
+} > "$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+fi
+rm "$log"

@@ -393,7 +393,11 @@ def hand_on(suite, arguments):
 
 
 def main(arguments):
-    """Run the suites and return the exit code."""
+    """Run the suites and return the exit code.
+
+    An argument may be several words, as those of make and tox are.
+    """
+    arguments = ' '.join(arguments).split()
     suites = list(itertools.takewhile(is_suite, arguments))
     patterns = arguments[len(suites):]
     if any(argument.startswith('-') for argument in patterns):

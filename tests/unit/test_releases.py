@@ -78,8 +78,8 @@ class NovaTest(testtools.TestCase):
                 (ROOT / 'tests/upgrade').glob('test_*.py')))))
 
     def test_every_change_is_tried_on_the_oldest_and_the_last_but_one(self):
-        self.assertIn('\nmake matrix-edges\n', read('.ci/run'))
-        self.assertIn(f' {OLDEST} {NEWEST - 1}\n', planned('matrix-edges'))
+        self.assertRegex(planned('change'), (
+            rf'run_matrix.* {OLDEST} {NEWEST - 1}\n'))
 
     def test_the_readme_and_the_administration_name_the_range(self):
         self.assertIn(f'Nova {OLDEST} to {NEWEST}', read('README.rst'))

@@ -110,7 +110,7 @@ class ProjectCase(testtools.TestCase):
 
 
 class OptionsTest(ProjectCase):
-    """What follows "--" in a command of tox."""
+    """What ARGS of make is, or follows "--" in a command of tox."""
 
     def test_the_results_are_where_stestr_looks(self):
         for suite in ('unit', 'functional'):
@@ -128,7 +128,7 @@ class OptionsTest(ProjectCase):
 
     def test_an_expression_selects_beside_an_option_that_has_a_value(self):
         self.assertEqual(
-            0, run_tests.main(['unit', '--concurrency', '1', 'good']))
+            0, run_tests.main(['unit', '--concurrency 1 good']))
         self.assertEqual({GOOD.format('unit'): 'ok'}, self.last())
 
     def test_serial_is_for_each_suite(self):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The jobs for Zuul name only what the repository has."""
+"""The gate: three stages, the same for CI, Zuul, tox and a developer."""
 
 import configparser
 import pathlib
 import re
+import subprocess
 
 import testtools
 import yaml
@@ -17,6 +18,14 @@ TEMPLATES = {
     'publish-openstack-docs-pti': ('docs',),
     'release-notes-jobs-python3': (),
 }
+# The stages, and the pipelines of Zuul that run them.
+PIPELINES = {'change': {'check', 'gate'}, 'night': {'periodic'},
+             'release': {'release'}}
+# What tests or measures: each belongs to a stage.
+TESTING = ('check', 'test', 'test-all', 'e2e', 'few-e2e', 'stress', 'soak',
+           'test-faults', 'test-races', 'matrix', 'matrix-edges', 'upgrade',
+           'fuzz', 'mutants', 'nova-tests', 'compare-tempest', 'cover',
+           'bench', 'simulate', 'audit', 'dist', 'demo')
 PLAYBOOKS = ('pre-run', 'run', 'post-run', 'cleanup-run')
 OURS = 'cell0-rebuild'
 TOX = 'openstack-tox-'
@@ -32,6 +41,37 @@ def environments():
         found.update(
             name + ending for ending in endings.rstrip('}').split(','))
     return found
+
+
+def commands(target):
+    """Return what make would run for a target."""
+    return set(subprocess.run(
+        ['make', '--dry-run', target], cwd=ROOT, capture_output=True,
+        text=True, check=True).stdout.splitlines())
+
+
+class StageTest(testtools.TestCase):
+
+    def test_each_stage_is_called_by_its_name_wherever_it_is_run(self):
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(ROOT / 'tox.ini')
+        jobs = [item['job'] for item in yaml.safe_load(
+            (ROOT / '.zuul.yaml').read_text()) if 'job' in item]
+        self.assertEqual('make VENV=.venv --keep-going {envname}', parser[
+            f'testenv:{{{",".join(PIPELINES)}}}']['commands'].strip())
+        for stage in PIPELINES:
+            self.assertIn({'tox_envlist': stage}, [
+                job.get('vars') for job in jobs
+                if job['name'] == f'{OURS}-{stage}'])
+            self.assertIn(f'``make {stage}``',
+                          (ROOT / 'CONTRIBUTING.rst').read_text())
+        self.assertRegex((ROOT / '.ci/run').read_text(),
+                         r'\nexec make .* change\n$')
+
+    def test_every_test_is_run_by_a_stage(self):
+        run = set.union(*map(commands, PIPELINES))
+        for target in TESTING:
+            self.assertEqual(set(), commands(target) - run, target)
 
 
 class ZuulTest(testtools.TestCase):
@@ -71,15 +111,15 @@ class ZuulTest(testtools.TestCase):
             if job['parent'].startswith('openstack-tox') and 'vars' in job)
         self.assertEqual(set(), named - environments())
 
-    def test_all_tests_run_each_night(self):
-        # "make test", which each change has to pass, leaves parts to it.
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read(ROOT / 'tox.ini')
-        commands = [
-            parser[f'testenv:{self.jobs[name]["vars"]["tox_envlist"]}'][
-                'commands'].strip()
-            for name in self.project['periodic']['jobs']]
-        self.assertEqual(['make test-all'], commands)
+    def test_a_stage_has_a_job_in_its_pipeline_alone(self):
+        pipelines = {
+            name: set(pipeline['jobs'])
+            for name, pipeline in self.project.items()
+            if isinstance(pipeline, dict)}
+        for stage, wanted in PIPELINES.items():
+            self.assertEqual(wanted, {
+                name for name, jobs in pipelines.items()
+                if f'{OURS}-{stage}' in jobs})
 
     def test_every_playbook_exists(self):
         named = [playbook for job in self.jobs.values() for when in PLAYBOOKS
