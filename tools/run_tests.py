@@ -144,7 +144,7 @@ SILENCE = 5
 # The runs of stestr that have not ended.
 RUNNING = set()
 
-# What tools/cover.sh measures: others kill processes or switch in threads.
+# What "make cover" measures: others kill processes or switch in threads.
 MEASURED = ('unit', 'functional')
 
 # What chance decides, and where its seed is.
