@@ -3,76 +3,128 @@
 """Send no servers to hosts on which builds fail.
 
 A broken host looks empty, so that all that waits is sent there. A server whose
-build fails on a host has left cell0, and nobody can rebuild it any more.
+build fails on a host has left cell0, and nobody can rebuild it any more. The
+host need not be the reason: the image of a project may be too large for its
+flavors.
 """
 
 from __future__ import annotations
 
+import collections
+import collections.abc
 import datetime
+import operator
 
-# So many builds in a row that fail on hosts are more than bad luck.
+from cell0_rebuild.wait import values
+
+# So many builds that fail are more than bad luck.
 _TOO_MANY = 2
+# So many projects that fail are not explained by any one of them.
+_MANY_PROJECTS = 3
 _PAUSE = datetime.timedelta(minutes=30)
 # So many on their way are as good as no bound.
 _WIDEST = 1024
 
+_Failed = list[values.Build]
+
 
 class BrokenHosts:
-    """How many servers may be on their way, over all shapes.
+    """How many servers may be on their way, by how builds have ended.
 
-    At most two, until one lands; each that lands doubles that. After a while
-    in which none has landed it is two again, because a host may have broken
-    meanwhile. Two builds in a row that failed stop it; half an hour later one
-    server is tried. All times are UTC without a time zone, and need not be
-    told in their order.
+    Over all shapes at most two, until one lands; each that lands doubles that.
+    After a while in which none has landed it is two again, because a host may
+    have broken meanwhile.
+
+    A build that fails is charged to its project: two of them stop the project
+    until one of its servers lands. Only what no project explains stops all:
+    two projects that failed on one host on which nobody has landed since, or
+    three without anybody landing between. Half an hour later one server is
+    tried. All times are UTC without a time zone.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, builds: collections.abc.Iterable[values.Build] = ()
+    ) -> None:
+        """:param builds: that have landed or failed, in any order; also those
+            of others who landed on a host where one failed.
+        """
         self._width = _TOO_MANY
-        # Those since the last that landed.
-        self._failed: list[datetime.datetime] = []
-        self._landed: datetime.datetime | None = None
-        self._mended: datetime.datetime | None = None
+        self._last_at: datetime.datetime | None = None
+        self._failed_at: datetime.datetime | None = None
+        # Those since the last that landed, anywhere, of a project, on a host.
+        self._since: _Failed = []
+        self._of: dict[str, _Failed] = collections.defaultdict(list)
+        self._on: dict[str, _Failed] = collections.defaultdict(list)
+        for build in sorted(builds, key=operator.attrgetter('at', 'uuid')):
+            if build.state is values.State.LANDED:
+                self._landed(build)
+            else:
+                self._failed(build)
+            self._last_at = build.at
 
     @property
     def stopped(self) -> bool:
         """Whether builds fail: no server is sent, or one to try."""
-        return len(self._failed) >= _TOO_MANY
+        return len(_projects(self._since)) >= _MANY_PROJECTS or any(
+            len(_projects(failed)) >= _TOO_MANY
+            for failed in self._on.values())
 
     @property
     def failing(self) -> bool:
         """Whether the last build has failed."""
-        return bool(self._failed)
+        return bool(self._since)
 
     def allowed(self, now: datetime.datetime) -> int:
         """Return how many may be on their way, with those that are."""
-        ended = [*self._failed, *([self._landed] if self._landed else [])]
-        rested = not ended or now - max(ended) >= _PAUSE
         if self.stopped:
-            return 1 if rested else 0
-        if self._failed or rested:
-            return _TOO_MANY - len(self._failed)
-        return self._width
+            return int(_is_past(self._failed_at, now))
+        if self._since:
+            return 1
+        return _TOO_MANY if _is_past(self._last_at, now) else self._width
 
-    def landed(self, at: datetime.datetime) -> None:
-        """A server is active."""
-        newer = [failed for failed in self._failed if failed > at]
-        if not newer:
-            self._width = min(2 * max(self.allowed(at), 1), _WIDEST)
-        self._failed, self._landed = newer, max(at, self._landed or at)
+    @property
+    def stopped_projects(self) -> set[str]:
+        """The projects of which no server is sent, or one to try."""
+        return {project_id for project_id, failed in self._of.items()
+                if len(failed) >= _TOO_MANY}
 
-    def failed(self, at: datetime.datetime) -> None:
-        """A build has failed on hosts; that none was found does not count."""
-        since = [moment for moment in (self._landed, self._mended) if moment]
-        if not since or at >= max(since):
-            self._failed.append(at)
-            self._width = _TOO_MANY
+    def failures(self, project_id: str) -> int:
+        """Return how many of a project have failed since one has landed."""
+        return len(self._of.get(project_id, ()))
 
-    def mended(self, at: datetime.datetime | None) -> None:
-        """Count no builds that failed before, because an operator says so.
+    def allowed_of(
+        self, project_id: str, now: datetime.datetime
+    ) -> int | None:
+        """Return how many of a project may be on their way; None is all."""
+        failures = self.failures(project_id)
+        if project_id in self.stopped_projects:
+            return int(_is_past(self._of[project_id][-1].at, now))
+        return 1 if failures else None
 
-        :param at: since when hosts are good; None if nobody has said it.
-        """
-        self._mended = at
-        if at is not None:
-            self._failed = [failed for failed in self._failed if failed >= at]
+    def _landed(self, build: values.Build) -> None:
+        if build.waited:
+            self._width = min(2 * max(self.allowed(build.at), 1), _WIDEST)
+        self._since = []
+        self._of.pop(build.project_id, None)
+        self._on = collections.defaultdict(list, {
+            host: failed for host, failed in self._on.items()
+            # What was tried after the pause has landed on another one.
+            if host not in build.hosts
+            and not _is_past(failed[-1].at, build.at)})
+
+    def _failed(self, build: values.Build) -> None:
+        self._width, self._failed_at = _TOO_MANY, build.at
+        self._since.append(build)
+        self._of[build.project_id].append(build)
+        for host in build.hosts:
+            self._on[host].append(build)
+
+
+def _projects(failed: _Failed) -> set[str]:
+    return {build.project_id for build in failed}
+
+
+def _is_past(
+    moment: datetime.datetime | None, now: datetime.datetime
+) -> bool:
+    return moment is None or now - moment >= _PAUSE

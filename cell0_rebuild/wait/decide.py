@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import dataclasses
+import datetime
 import functools
 import heapq
 import typing as ty
@@ -210,8 +211,20 @@ class Decision:
         kind = queue.kind
         reason = self._full.get(kind) or self._why_not(kind)
         if reason is not None:
-            self._waits[id(queue)] = self._full[kind] = reason
+            self._full[kind] = reason
+        elif self._project_fails(queue.project_id):
+            reason = texts.PROJECT_FAILS
+        if reason is not None:
+            self._waits[id(queue)] = reason
         return reason is None
+
+    def _project_fails(self, project_id: str) -> bool:
+        """Tell whether builds of a project fail, and not one more is tried."""
+        allowed = self._ledger.hosts.allowed_of(project_id, self._now.utc)
+        return allowed is not None and allowed <= sum(
+            one == project_id for one, _ in self._begun) + sum(
+            request.server.project_id == project_id
+            for request in self._batch)
 
     def _batch_is_full(self) -> bool:
         """Tell whether answers come first.
@@ -228,8 +241,7 @@ class Decision:
         return (
             -server.priority,
             # The image of a project may be what fails.
-            self._ledger.hosts.stopped
-            and queue.project_id in self._ledger.failing,
+            self._ledger.hosts.failures(queue.project_id),
             self._ledger.is_narrow and self._ledger.away.get(
                 queue.project_id, (None, 0.0))[1],
             waste.of(queue.project_id, now), waste.of(queue.kind, now),
@@ -251,11 +263,23 @@ class Decision:
         alike = self._without_host[shape] + sum(
             request.kind.shape == shape for request in self._batch)
         if (alike >= ledger.width(kind, self._section.at_once)
-                or self._is_taken(shape)
+                or self._is_taken(shape) or self._is_checked(shape.group)
                 or len(self._batch) >= ledger.left_in_minute(
                     self._section.per_minute, self._now.seconds)):
             return texts.OTHERS_FIRST
         return None
+
+    def _is_checked(self, group: str | None) -> bool:
+        """Tell whether the host of another member of a group is not certain.
+
+        The scheduler may give two members side by side hosts that their policy
+        forbids. The compute notices it late, and one of them is lost.
+        """
+        return group is not None and group in [
+            *(request.kind.shape.group for request in self._batch),
+            *(sent.kind.shape.group
+              for sent in self._ledger.on_their_way.values()
+              if sent.state is not values.State.SPAWNING)]
 
     @functools.cached_property
     def _without_host(self) -> collections.Counter[values.Shape]:
@@ -265,7 +289,8 @@ class Decision:
         """
         return collections.Counter(
             sent.kind.shape for sent in self._ledger.on_their_way.values()
-            if not sent.has_host and sent.at + ledgers.SLOW > self._now.utc)
+            if sent.state is values.State.SENT
+            and sent.at + ledgers.SLOW > self._now.utc)
 
     def _is_taken(self, shape: values.Shape) -> bool:
         """Tell whether all room may be gone to servers without a host.
@@ -295,8 +320,14 @@ class Decision:
         died. One more server tells which: if it lands, others follow.
         """
         hosts, now = self._ledger.hosts, self._now.utc
-        begun = [*(sent.at for sent in self._ledger.on_their_way.values()),
-                 *self._ledger.others]
         slow = not hosts.failing and all(
-            at + ledgers.SLOW <= now for at in begun)
-        return len(begun), hosts.allowed(now) + slow
+            at + ledgers.SLOW <= now for _, at in self._begun)
+        return len(self._begun), hosts.allowed(now) + slow
+
+    @functools.cached_property
+    def _begun(self) -> list[tuple[str, datetime.datetime]]:
+        """The projects of the rebuilds in progress, and when they began."""
+        return [*((sent.server.project_id, sent.at)
+                  for sent in self._ledger.on_their_way.values()),
+                *((build.project_id, build.at)
+                  for build in self._ledger.others)]

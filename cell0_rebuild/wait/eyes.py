@@ -68,7 +68,7 @@ class Eyes:
             return values.State.SENT
 
     def builds(self, begin: datetime.datetime) -> list[values.Build]:
-        """Return all builds of rebuilt servers since then, oldest first."""
+        """Return the builds since then; see :func:`builds.since`."""
         return builds.since(self._context, begin, self._cells)
 
     def room(self, question: values.Question) -> values.Room:

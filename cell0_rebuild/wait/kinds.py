@@ -137,5 +137,9 @@ def of(
 
 
 def _group(spec: objects.RequestSpec) -> str | None:
+    """Return the server group, unless its policy is only a wish."""
     group = spec.instance_group if 'instance_group' in spec else None
-    return None if group is None else str(group.uuid)
+    if group is None or (
+            'policy' in group and (group.policy or '').startswith('soft-')):
+        return None
+    return str(group.uuid)

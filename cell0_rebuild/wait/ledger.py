@@ -13,7 +13,6 @@ import collections
 import collections.abc
 import dataclasses
 import datetime
-import itertools
 import typing as ty
 
 from cell0_rebuild.wait import broken_hosts
@@ -26,7 +25,8 @@ if ty.TYPE_CHECKING:
     from oslo_config import cfg
 
 _Outcome, _State = values.Outcome, values.State
-_WITH_HOST = (_State.BUILDING, _State.LANDED, _State.FAILED_ON_HOST)
+_BUILDING = (_State.BUILDING, _State.SPAWNING)
+_ON_HOST = (*_BUILDING, _State.LANDED, _State.FAILED_ON_HOST)
 
 # Most builds end in this time.
 SLOW = datetime.timedelta(minutes=15)
@@ -68,24 +68,24 @@ class Sent:
     """A server whose rebuild was accepted.
 
     :param at: when the sweep began that requested it.
-    :param has_host: whether the scheduler has found it a host.
+    :param state: where it was seen last: if it is no longer SENT, the
+        scheduler has found it a host.
     """
 
     server: values.Waiting
     kind: values.Kind
     at: datetime.datetime
-    has_host: bool = False
+    state: values.State = _State.SENT
 
 
 class Ledger:
     """What the service remembers.
 
     :ivar on_their_way: the servers that are being rebuilt, by their UUIDs.
-    :ivar others: when the rebuilds in progress of other services began.
+    :ivar others: the builds in progress of other services.
     :ivar rests: of servers, projects, kinds, shapes and questions.
     :ivar waste: of servers, kinds and projects.
     :ivar hosts: how builds on hosts have ended.
-    :ivar failing: the projects whose builds failed since one has landed.
     :ivar accepted: the server whose rebuild was accepted last.
     :ivar trusted: the projects whose last request was accepted.
     :ivar away: the projects whose requests got no answer since any was
@@ -94,10 +94,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self.on_their_way: dict[str, Sent] = {}
-        self.others: list[datetime.datetime] = []
+        self.others: list[values.Build] = []
         self.rests, self.waste = rests.Rests(), waste.Waste()
         self.hosts = broken_hosts.BrokenHosts()
-        self.failing: set[str] = set()
         self.accepted: values.Waiting | None = None
         self.trusted: set[str] = set()
         self.away: dict[str, tuple[set[str], float]] = {}
@@ -106,7 +105,7 @@ class Ledger:
         # The projects that filters have refused since one found a host.
         self._refusers: dict[values.Shape, set[str]] = {}
         self._requested: collections.deque[float] = collections.deque()
-        self._noted: dict[str, datetime.datetime] = {}
+        self._ended: dict[str, values.Build] = {}
         self._has_recalled = False
 
     def width(self, kind: values.Kind, at_once: int) -> int:
@@ -247,18 +246,16 @@ class Ledger:
         :param section: the options.
         """
         sent = self.on_their_way[uuid]
-        if not sent.has_host and state in _WITH_HOST:
+        if sent.state is _State.SENT and state in _ON_HOST:
             self._found_host(sent, section)
-            self.on_their_way[uuid] = dataclasses.replace(sent, has_host=True)
-        if state in (_State.SENT, _State.BUILDING):
+        if state in (_State.SENT, *_BUILDING):
+            self.on_their_way[uuid] = dataclasses.replace(sent, state=state)
             return False
         del self.on_their_way[uuid]
         if state is _State.FAILED_ON_HOST:
             self._widths.pop(sent.kind.shape, None)
         elif state is _State.BURIED:
             self._found_no_host(sent, section, now.seconds)
-        self._note_build(values.Build(
-            uuid, sent.server.project_id, state, now.utc))
         return True
 
     def _found_host(
@@ -318,28 +315,19 @@ class Ledger:
         self, builds: collections.abc.Iterable[values.Build],
         now: datetime.datetime,
     ) -> None:
-        """Note the builds of a while, whoever requested them."""
-        foreign = [build for build in builds
-                   if build.uuid not in self.on_their_way]
-        self.others = [
-            build.at for build in foreign
-            if build.state is _State.BUILDING and build.at + LOST > now]
-        for build in foreign:
-            self._note_build(build)
-        for uuid in list(itertools.takewhile(
-                lambda uuid: self._noted[uuid] < now - HISTORY,
-                self._noted)):
-            del self._noted[uuid]
+        """Note the builds of a while, whoever requested them.
 
-    def _note_build(self, build: values.Build) -> None:
-        if build.uuid in self._noted:
-            return
-        if build.state is _State.LANDED:
-            self.hosts.landed(build.at)
-            self.failing.clear()
-        elif build.state is _State.FAILED_ON_HOST:
-            self.hosts.failed(build.at)
-            self.failing.add(build.project_id)
-        else:
-            return
-        self._noted[build.uuid] = build.at
+        Those that are not read again, because the server was deleted or its
+        cell is away, are known as long.
+        """
+        read = {build.uuid: build for build in builds
+                if build.uuid not in self.on_their_way}
+        self.others = [
+            build for build in read.values()
+            if build.state in _BUILDING and build.at + LOST > now]
+        self._ended.update(
+            (uuid, build) for uuid, build in read.items()
+            if build.state in (_State.LANDED, _State.FAILED_ON_HOST))
+        self._ended = {uuid: build for uuid, build in self._ended.items()
+                       if build.at >= now - HISTORY}
+        self.hosts = broken_hosts.BrokenHosts(self._ended.values())

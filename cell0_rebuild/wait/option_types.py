@@ -10,7 +10,6 @@ import typing as ty
 
 from oslo_config import types
 from oslo_utils import netutils
-from oslo_utils import timeutils
 
 from cell0_rebuild.wait import durations
 
@@ -49,28 +48,6 @@ class Duration(_Written):
         if not _SHORTEST <= time <= _LONGEST:
             raise ValueError(f'{value!r} is not between 1s and 365d')
         return time
-
-
-class Moment(_Written):
-    """A time that has passed, such as ``2026-03-01T12:00:00+00:00``."""
-
-    def __init__(self) -> None:
-        super().__init__(type_name='time')
-
-    def __call__(self, value: object) -> datetime.datetime:
-        """Return the time in UTC, without a time zone, as Nova stores it.
-
-        :raises ValueError: if it is none, has no offset from UTC or is yet
-            to come.
-        """
-        moment = datetime.datetime.fromisoformat(
-            str(value).replace('Z', '+00:00'))
-        if moment.utcoffset() is None:
-            raise ValueError(f'{value!r} has no offset from UTC, such as Z')
-        utc: datetime.datetime = timeutils.normalize_time(moment)
-        if utc > timeutils.utcnow():
-            raise ValueError(f'{value!r} is yet to come')
-        return utc
 
 
 class Listener(_Written):

@@ -84,16 +84,6 @@ so that servers that failed together do not come back together.
         help="""
 Request no rebuilds. Servers go on waiting, and their time goes on.
 """),
-    cfg.Opt(
-        'hosts_mended_at',
-        type=option_types.Moment(),
-        mutable=True,
-        sample_default='2026-03-01T12:00:00+00:00',
-        help="""
-When the hosts were mended on which builds failed, with the offset from UTC.
-Builds that failed before do not count: the service sends servers again. A time
-that is yet to come is refused.
-"""),
 ]
 
 _SERVICE: list[cfg.Opt] = [

@@ -27,7 +27,7 @@ class Eyes(ty.Protocol):
         """Tell where a server is whose rebuild was accepted."""
 
     def builds(self, begin: datetime.datetime) -> list[values.Build]:
-        """Return all builds of rebuilt servers since then."""
+        """Return the builds since then; see :func:`builds.since`."""
 
     def room(self, question: values.Question) -> values.Room:
         """Ask Placement for room."""

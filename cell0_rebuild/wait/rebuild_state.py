@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as ty
 
+from nova.compute import task_states
 from nova.compute import vm_states
 from nova import exception
 from nova import objects
@@ -51,10 +52,12 @@ def of(
 def in_cell(instance: objects.Instance | sa.engine.Row) -> values.State:
     """Tell where a server is that is in another cell than cell0.
 
-    :param instance: with ``launched_at`` and ``vm_state``.
+    :param instance: with ``launched_at``, ``vm_state`` and ``task_state``.
     """
     if instance.launched_at is not None:
         return values.State.LANDED
     if instance.vm_state == vm_states.BUILDING:
-        return values.State.BUILDING
+        return (values.State.SPAWNING
+                if instance.task_state == task_states.SPAWNING
+                else values.State.BUILDING)
     return values.State.FAILED_ON_HOST

@@ -9,7 +9,6 @@ until nothing is left to do. At the end it writes why the other servers wait.
 from __future__ import annotations
 
 import collections.abc
-import contextlib
 import dataclasses
 import datetime
 import time
@@ -168,13 +167,9 @@ class Sweeper:
         fail.
         """
         ledger, now = self._ledger, run.now
-        with self._telling_of_hosts():
-            ledger.hosts.mended(run.section.hosts_mended_at)
         for uuid, sent in list(ledger.on_their_way.items()):
             state = self._eyes.state(uuid)
-            with self._telling_of_hosts():
-                has_ended = ledger.seen(uuid, state, run.section, now)
-            if not has_ended:
+            if not ledger.seen(uuid, state, run.section, now):
                 continue
             run.result.ended[uuid] = values.Ended(
                 state, now.utc - sent.server.created_at
@@ -184,16 +179,22 @@ class Sweeper:
                 'The server has been on its way for too long and is no longer '
                 'looked at.', instance_uuid=uuid)
 
-    @contextlib.contextmanager
-    def _telling_of_hosts(self) -> collections.abc.Iterator[None]:
-        stopped = self._ledger.hosts.stopped
-        yield
-        if self._ledger.hosts.stopped and not stopped:
+    def _learn_builds(self, run: _Run) -> None:
+        before = self._ledger.hosts
+        self._ledger.learned(self._eyes.builds(
+            run.now.utc - ledgers.HISTORY), run.now.utc)
+        after = self._ledger.hosts
+        if after.stopped and not before.stopped:
             LOG.warning('Builds fail on hosts: one server is tried every half '
                         'hour until one lands.')
-        elif stopped and not self._ledger.hosts.stopped:
-            LOG.info('A build has succeeded, or an operator says that hosts '
-                     'are good: servers are sent again.')
+        elif before.stopped and not after.stopped:
+            LOG.info('A build has succeeded: servers are sent again.')
+        for project_id in after.stopped_projects - before.stopped_projects:
+            LOG.warning(
+                'Builds of project %s fail on hosts: one of its servers is '
+                'tried every half hour until one lands.', project_id)
+        for project_id in before.stopped_projects - after.stopped_projects:
+            LOG.info('A build of project %s has succeeded.', project_id)
 
     def _read(self, run: _Run) -> decide.Seen:
         """Read who waits, and show it."""
@@ -253,9 +254,7 @@ class Sweeper:
         elif isinstance(command, commands.AskShort):
             self._ask_short(command.questions, run)
         else:
-            with self._telling_of_hosts():
-                self._ledger.learned(self._eyes.builds(
-                    run.now.utc - ledgers.HISTORY), run.now.utc)
+            self._learn_builds(run)
             run.answers.builds = True
 
     def _send(self, requests: list[values.Request], run: _Run) -> None:

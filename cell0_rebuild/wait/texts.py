@@ -41,6 +41,9 @@ HELD = _Reason(_Code.HELD, 'An operator holds the server.')
 PAUSED = _Reason(
     _Code.PAUSED, 'An operator has paused all servers that wait.')
 BUILDS_FAIL = _Reason(_Code.BROKEN_HOSTS, 'Paused: builds fail on hosts.')
+PROJECT_FAILS = _Reason(
+    _Code.BROKEN_HOSTS,
+    'Paused: builds of the project fail. Its image may be too large.')
 FOUND_NO_HOST = _Reason(
     _Code.BACKOFF,
     'The server was tried and found no host. It is tried again later.')

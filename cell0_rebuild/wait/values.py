@@ -60,11 +60,13 @@ class Outcome(enum.Enum):
 class State(enum.Enum):
     """Where a server is whose rebuild was accepted.
 
-    SENT is on its way and has no host yet, as far as is known.
+    SENT is on its way and has no host yet, as far as is known. SPAWNING is
+    past all checks of its host.
     """
 
     SENT = 'sent'
     BUILDING = 'building'
+    SPAWNING = 'spawning'
     BURIED = 'buried'
     LANDED = 'landed'
     FAILED_ON_HOST = 'failed on a host'
@@ -190,8 +192,8 @@ class Shape:
     """What servers have room for together, whatever filters say of each.
 
     :param question: for Placement.
-    :param group: the UUID of their server group, which Placement does not
-        know.
+    :param group: the UUID of their server group, if its policy is a hard one.
+        Placement does not know it.
     """
 
     question: Question
@@ -249,15 +251,19 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """The build of a rebuilt server on a host.
+    """The build of a server on a host.
 
     :param at: when it ended, or began if it has not.
+    :param hosts: on which it has failed, or on which it has landed.
+    :param waited: whether the server has waited; else somebody created it.
     """
 
     uuid: str
     project_id: str
     state: State
     at: datetime.datetime
+    hosts: frozenset[str] = frozenset()
+    waited: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

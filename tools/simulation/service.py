@@ -143,7 +143,7 @@ class Service:
         """Tell where a server is."""
         at, state = self._ended.get(uuid, (0.0, _State.SENT))
         if state is _State.SENT or at > self._world.now:
-            return _State.BUILDING if uuid in self._ended else _State.SENT
+            return _State.SPAWNING if uuid in self._ended else _State.SENT
         self._sent.discard(uuid)
         del self._ended[uuid]
         return state

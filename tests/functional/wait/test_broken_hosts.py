@@ -7,13 +7,16 @@ import threading
 from unittest import mock
 
 import fixtures
+from nova import context as nova_context
 from nova.db.main import models
 from nova import exception
 from oslo_utils import timeutils
+import sqlalchemy as sa
 
+from cell0_rebuild.wait import builds
+from cell0_rebuild.wait import down_cells
 from tests.functional import base
 from tests.functional import databases
-from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 
 MANY = 20
@@ -34,6 +37,7 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.fill()
         self.servers = [self.wait_for_room() for _ in range(MANY)]
         self.make_room(MANY // 2)
+        self.built = 0
 
     def sweep_for(self, minutes):
         """Sweep every minute, when what was sent has settled."""
@@ -41,8 +45,20 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             self.swept = self.sweeper.sweep()
             for uuid in self.swept.answers:
                 self._wait_for_assert(lambda uuid=uuid: self.assertNotIn(
-                    self.api.get_server(uuid)['status'], {'BUILD'}))
+                    self.admin_api.get_server(uuid)['status'], {'BUILD'}))
+            self.built_now()
             self.later += datetime.timedelta(minutes=1)
+
+    def built_now(self):
+        """Have the last builds end at the time that the service takes."""
+        event = models.InstanceActionEvent.__table__
+        now = self.now().utc
+        with databases.engines()['cell1'].begin() as connection:
+            connection.execute(event.update().where(
+                event.c.id > self.built).values(
+                    start_time=now, finish_time=now))
+            self.built = connection.execute(
+                sa.select(sa.func.max(event.c.id))).scalar() or 0
 
     def test_at_most_three_servers_are_spent_in_an_hour(self):
         with host_is_broken():
@@ -93,40 +109,35 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             self.sweep_for(3)
         self.sweep_for(10)
         self.assertEqual(2, len(self.asked()))
-        self.assertEqual(1, log.output.count('Builds fail on hosts'))
-        self.assertNotIn('are sent again', log.output)
+        self.assertEqual(1, log.output.count('Builds of project'))
+        self.assertNotIn('has succeeded', log.output)
         self.sweep_for(40)
         self.assertGreater(len(self.asked()), 8)
-        self.assertEqual(1, log.output.count('Builds fail on hosts'))
-        self.assertEqual(1, log.output.count('are sent again'))
+        self.assertEqual(1, log.output.count('Builds of project'))
+        self.assertEqual(1, log.output.count('has succeeded'))
 
-    def test_all_services_go_on_when_an_operator_says_so(self):
-        sweepers = [self.sweeper, self.a_sweeper()]
-
-        def sweep(*sweepers):
-            for self.sweeper in sweepers:
-                self.sweep_for(1)
-                self.later = datetime.timedelta()
-        with host_is_broken():
-            sweep(*sweepers, *sweepers)
-        spent = len(self.asked())
-        sweep(*sweepers, self.a_sweeper())
-        self.assertEqual(spent, len(self.asked()))
-        self.flags(hosts_mended_at=f'{timeutils.utcnow().isoformat()}Z',
-                   group=keystone.GROUP)
-        for number, sweeper in enumerate([self.a_sweeper(), *sweepers], 1):
-            sweep(sweeper)
-            self.assertGreaterEqual(len(self.asked()), spent + number)
-
-    def test_the_one_that_is_tried_is_of_another_project(self):
-        other = self.servers[-1]
-        databases.update('cell0', models.Instance, other['id'],
+    def test_all_goes_on_when_anybody_lands_on_the_host(self):
+        databases.update('cell0', models.Instance, self.servers[1]['id'],
                          project_id='another')
         with host_is_broken():
-            self.sweep_for(3)
-        self.later += datetime.timedelta(minutes=30)
+            self.sweep_for(5)
+        self.assertEqual(
+            [server['id'] for server in self.servers[:2]], self.asked())
+        self.assertEqual({'broken-hosts: Paused: builds fail on hosts.'}, {
+            reason.message() for reason in self.swept.reasons.values()})
+        self.created()
         self.a_sweeper().sweep()
-        self.assertEqual(other['id'], self.asked()[2])
+        self.assertEqual(3, len(self.asked()))
+
+    def test_one_build_that_is_tried_on_two_hosts_has_failed_on_both(self):
+        self._start_compute('host2')
+        with host_is_broken():
+            self.sweep_for(1)
+        [build] = builds.since(
+            nova_context.get_admin_context(),
+            timeutils.utcnow() - datetime.timedelta(hours=1),
+            down_cells.DownCells())
+        self.assertEqual({'host1', 'host2'}, build.hosts)
 
     def test_who_waits_for_those_being_built_is_told_so(self):
         self.fill()

@@ -27,19 +27,24 @@ class Cloud:
         is accepted.
     :ivar refused: the kinds that the filters refuse.
     :ivar failing: the projects whose builds fail on hosts.
+    :ivar broken: the hosts on which all builds fail.
+    :ivar hosts: how many there are, which take builds in turns.
     :ivar fail: called with what Placement is asked about.
     :ivar is_away: whether nova-api and Keystone answer nobody.
     """
 
-    def __init__(self, claim=1.0, build=20.0, **options):
+    def __init__(self, claim=1.0, check=0.5, build=20.0, **options):
         """:param claim: seconds until the scheduler has answered.
 
+        :param check: seconds from there until its compute has checked it.
         :param build: seconds from there until a server is ACTIVE.
         """
         self.section = samples.section(**options)
         self.seconds, self._claim, self._build = 0.0, claim, build
+        self._check = check
         self.waiting, self.kind_of, self._on_its_way = {}, {}, {}
         self.rooms, self.refused, self.failing = {}, set(), set()
+        self.hosts, self.broken, self.ended = 10, set(), []
         self.answer = lambda server: None
         self.fail = lambda asked: None
         self.asked = collections.Counter()
@@ -84,6 +89,18 @@ class Cloud:
         """Return how many of some servers have landed."""
         return sum(uuid in self.landed for uuid in uuids)
 
+    def break_all(self):
+        """Have all builds fail on the only host."""
+        self.hosts, self.broken = 1, {'host-0'}
+
+    def land_others(self):
+        """Have a build of somebody who does not wait land on each host."""
+        self.ended += [values.Build(
+            f'created-{self.seconds}-{number}', 'created',
+            values.State.LANDED, self._now().utc,
+            frozenset([f'host-{number}']), False)
+            for number in range(self.hosts)]
+
     def census(self):
         return values.Census(list(self.waiting.values()), self.shown)
 
@@ -101,16 +118,22 @@ class Cloud:
                 server, failures=server.failures + 1, tried_at=self._now().utc)
             return values.State.BURIED
         if self.seconds < sent + self._claim + self._build:
-            return values.State.BUILDING
+            return (values.State.BUILDING
+                    if self.seconds < sent + self._claim + self._check
+                    else values.State.SPAWNING)
         self.calls += 1
         del self._on_its_way[uuid]
-        if server.project_id in self.failing:
-            return values.State.FAILED_ON_HOST
-        self.landed[uuid] = self.seconds
-        return values.State.LANDED
+        host = f'host-{len(self.ended) % self.hosts}'
+        fails = server.project_id in self.failing or host in self.broken
+        if not fails:
+            self.landed[uuid] = self.seconds
+        self.ended.append(values.Build(
+            uuid, server.project_id, values.State.FAILED_ON_HOST if fails
+            else values.State.LANDED, self._now().utc, frozenset([host])))
+        return self.ended[-1].state
 
     def builds(self, begin):
-        return []
+        return [build for build in self.ended if build.at >= begin]
 
     def room(self, question):
         self.asked[question] += 1

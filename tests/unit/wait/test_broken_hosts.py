@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import datetime
 
 import hypothesis
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 import testtools
 
 from cell0_rebuild.wait import broken_hosts
+from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
 MINUTE = datetime.timedelta(minutes=1)
@@ -17,18 +19,35 @@ class BrokenHostsTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.hosts = broken_hosts.BrokenHosts()
+        self.builds = []
+
+    @property
+    def hosts(self):
+        return broken_hosts.BrokenHosts(self.builds)
 
     def allowed(self, minutes):
         return self.hosts.allowed(samples.NOON + minutes * MINUTE)
 
-    def fail(self, *minutes):
-        for minute in minutes:
-            self.hosts.failed(samples.NOON + minute * MINUTE)
+    def allowed_of(self, project_id, minutes):
+        return self.hosts.allowed_of(
+            project_id, samples.NOON + minutes * MINUTE)
 
-    def land(self, *minutes):
+    def end(self, state, minutes, project, hosts):
         for minute in minutes:
-            self.hosts.landed(samples.NOON + minute * MINUTE)
+            self.builds.append(values.Build(
+                f'{len(self.builds):04}', project, state,
+                samples.NOON + minute * MINUTE, frozenset(hosts)))
+
+    def fail(self, *minutes, project='a', hosts=('host',)):
+        self.end(values.State.FAILED_ON_HOST, minutes, project, hosts)
+
+    def land(self, *minutes, project='a', hosts=('host',)):
+        self.end(values.State.LANDED, minutes, project, hosts)
+
+    def fail_for_two(self):
+        """Have a host break builds of two projects."""
+        self.fail(0)
+        self.fail(1, project='b')
 
     def test_each_server_that_lands_lets_more_go(self):
         found = [self.allowed(0)]
@@ -41,80 +60,130 @@ class BrokenHostsTest(testtools.TestCase):
         self.land(*[0] * 99)
         self.assertEqual(1024, self.allowed(0))
 
-    def test_two_builds_that_fail_in_a_row_stop_it(self):
-        self.fail(0)
-        self.assertEqual((1, False), (self.allowed(1), self.hosts.stopped))
-        self.fail(2)
-        self.assertEqual((0, True), (self.allowed(3), self.hosts.stopped))
+    def test_one_build_that_fails_lets_one_go_at_a_time(self):
+        self.land(0, 0, 0)
+        self.fail(1)
+        self.assertEqual((1, False), (self.allowed(2), self.hosts.stopped))
+        self.assertTrue(self.hosts.failing)
 
-    def test_a_server_that_lands_between_them_keeps_it_going(self):
+    def test_two_projects_that_fail_on_a_host_stop_all(self):
+        self.fail_for_two()
+        self.assertEqual((0, True), (self.allowed(2), self.hosts.stopped))
+
+    def test_two_projects_that_fail_on_two_hosts_do_not(self):
         self.fail(0)
-        self.land(1)
-        self.fail(2)
+        self.fail(1, project='b', hosts=['other'])
+        self.assertEqual((1, False), (self.allowed(2), self.hosts.stopped))
+
+    def test_three_projects_that_fail_stop_all_wherever_they_do(self):
+        for number, project in enumerate('abc'):
+            self.fail(number, project=project, hosts=[project])
+        self.assertTrue(self.hosts.stopped)
+
+    def test_one_that_lands_between_three_does_not_let_them_stop_all(self):
+        for number, project in enumerate('abc'):
+            self.fail(number, project=project, hosts=[project])
+        self.land(1.5, project='d', hosts=['d'])
         self.assertFalse(self.hosts.stopped)
 
+    def test_anybody_who_lands_on_the_host_lets_all_go_on(self):
+        self.fail_for_two()
+        self.land(2, project='c')
+        self.assertEqual((2, False), (self.allowed(3), self.hosts.stopped))
+
+    def test_who_lands_on_another_host_does_not(self):
+        self.fail_for_two()
+        self.land(2, project='c', hosts=['other'])
+        self.assertTrue(self.hosts.stopped)
+
+    def test_a_host_where_nobody_lands_stops_all_whoever_lands_elsewhere(self):
+        for minute, project in enumerate('ab'):
+            self.land(minute, project='c', hosts=['other'])
+            self.fail(minute, project=project)
+        self.assertTrue(self.hosts.stopped)
+
     def test_one_is_tried_after_half_an_hour(self):
-        self.fail(0, 1)
+        self.fail_for_two()
         self.assertEqual((0, 1), (self.allowed(30.9), self.allowed(31)))
 
     def test_one_that_fails_then_stops_it_for_as_long(self):
-        self.fail(0, 1, 33)
+        self.fail_for_two()
+        self.fail(33, project='c')
         self.assertEqual((0, 1), (self.allowed(62.9), self.allowed(63)))
 
-    def test_one_that_lands_then_lets_it_go_on(self):
-        self.fail(0, 1)
-        self.land(33)
+    def test_one_that_lands_then_lets_it_go_on_whatever_its_host(self):
+        self.fail_for_two()
+        self.land(33, project='c', hosts=['other'])
         self.assertEqual((2, False), (self.allowed(33), self.hosts.stopped))
+
+    def test_two_builds_of_a_project_stop_it_and_no_other(self):
+        self.fail(0, 1)
+        self.assertEqual({'a'}, self.hosts.stopped_projects)
+        self.assertEqual(
+            (0, 1), (self.allowed_of('a', 30.9), self.allowed_of('a', 31)))
+        self.assertIsNone(self.allowed_of('b', 2))
+        self.assertEqual((1, False), (self.allowed(2), self.hosts.stopped))
+
+    def test_one_build_that_fails_lets_one_of_the_project_go_at_a_time(self):
+        self.fail(0)
+        self.land(1, 1, 1, project='b')
+        self.assertEqual((8, 1), (self.allowed(2), self.allowed_of('a', 2)))
+
+    def test_one_of_another_project_that_lands_does_not_help_it(self):
+        self.fail(0, 1)
+        self.land(2, project='b')
+        self.assertEqual((2, 0), (self.allowed(3), self.allowed_of('a', 3)))
+
+    def test_one_of_its_own_that_lands_lets_it_go_on(self):
+        self.fail(0, 1)
+        self.land(2, hosts=['other'])
+        self.assertIsNone(self.allowed_of('a', 3))
+        self.assertEqual(0, self.hosts.failures('a'))
+
+    def test_who_did_not_wait_does_not_let_more_go(self):
+        self.fail_for_two()
+        self.land(2, 2, 2, project='c')
+        self.builds[-3:] = [
+            dataclasses.replace(build, waited=False)
+            for build in self.builds[-3:]]
+        self.assertEqual((2, False), (self.allowed(3), self.hosts.stopped))
+
+    def test_one_build_may_fail_on_several_hosts(self):
+        self.fail(0, hosts=['one', 'two'])
+        self.fail(1, project='b', hosts=['two'])
+        self.assertTrue(self.hosts.stopped)
 
     def test_hosts_are_not_trusted_for_long(self):
         self.land(0, 1, 2)
         self.assertEqual((16, 2), (self.allowed(31), self.allowed(32)))
 
-    def test_an_older_build_that_landed_does_not_undo_a_stop(self):
-        self.fail(5, 6)
-        self.land(4)
-        self.assertEqual((0, True), (self.allowed(7), self.hosts.stopped))
+    def test_it_is_the_same_in_whatever_order_they_are_read(self):
+        self.fail_for_two()
+        self.land(2, project='c')
+        self.fail(3, project='c')
+        found = self.allowed(4), self.hosts.stopped
+        self.builds.reverse()
+        self.assertEqual(found, (self.allowed(4), self.hosts.stopped))
 
-    def test_an_older_build_that_failed_does_not_count_after_one_landed(self):
-        self.land(5)
-        self.fail(3, 4)
-        self.assertEqual(4, self.allowed(6))
-
-    def mended(self, minute):
-        """An operator says that hosts are good since then."""
-        self.hosts.mended(samples.NOON + minute * MINUTE)
-
-    def test_it_goes_on_when_an_operator_says_so(self):
-        self.land(0, 0, 0)
-        self.fail(1, 2)
-        self.mended(3)
-        self.assertEqual((2, False), (self.allowed(3), self.hosts.stopped))
-
-    def test_builds_that_fail_after_an_operators_word_stop_it_again(self):
-        self.mended(3)
-        self.fail(1, 2)
-        self.assertEqual(2, self.allowed(3))
-        self.fail(4)
-        self.assertEqual(1, self.allowed(5))
-        self.fail(5)
-        self.assertEqual(0, self.allowed(6))
-        self.mended(3)
-        self.assertEqual(0, self.allowed(6))
-
-    @hypothesis.given(st.lists(st.integers(1, 20), min_size=1, max_size=5))
-    def test_a_broken_host_gets_at_most_three_of_twenty_in_an_hour(
-            self, building):
-        hosts, waiting, ends, sent = broken_hosts.BrokenHosts(), 20, [], []
+    @hypothesis.given(
+        st.lists(st.integers(1, 20), min_size=1, max_size=5),
+        st.integers(1, 20))
+    def test_a_broken_host_gets_at_most_four_of_twenty_in_an_hour(
+            self, building, projects):
+        self.builds, waiting, ends, sent = [], 20, [], []
         for minute in range(6 * HOUR):
-            now = samples.NOON + minute * MINUTE
-            while minute in ends:
-                ends.remove(minute)
-                hosts.failed(now)
-            while waiting and len(ends) < hosts.allowed(now):
+            for end, project in [end for end in ends if end[0] == minute]:
+                ends.remove((end, project))
+                self.fail(minute, project=project)
+            project = str(len(sent) % projects)
+            of_project = self.allowed_of(project, minute)
+            while waiting and len(ends) < self.allowed(minute) and (
+                    of_project is None or of_project > len(ends)):
                 waiting -= 1
                 sent.append(minute)
-                ends.append(minute + building[len(sent) % len(building)])
+                ends.append(
+                    (minute + building[len(sent) % len(building)], project))
         self.assertGreater(len(sent), 5)
         for first in sent:
             self.assertLessEqual(
-                sum(first <= then < first + HOUR for then in sent), 3)
+                sum(first <= then < first + HOUR for then in sent), 4)

@@ -33,7 +33,7 @@ class DecideTestCase(testtools.TestCase):
         self.section = samples.section()
         self.now, self.number = samples.NOON, 0
         self.ledger = ledger.Ledger()
-        self.waiting = {}
+        self.waiting, self.ended = {}, []
 
     def present(self):
         return values.Now(
@@ -41,7 +41,8 @@ class DecideTestCase(testtools.TestCase):
 
     def decided(self, kind=SMALL, servers=99, hosts=1, others=()):
         """Decide about servers of a kind."""
-        self.ledger.others = list(others)
+        self.ledger.others = [
+            values.Build('', 'other', BUILDING, at) for at in others]
         if kind not in self.waiting:
             self.waiting[kind] = []
         waiting = self.waiting[kind] = [
@@ -89,6 +90,9 @@ class DecideTestCase(testtools.TestCase):
     def settle(self, uuids, state=LANDED):
         for uuid in uuids:
             self.ledger.seen(uuid, state, self.section, self.present())
+            self.ended.append(values.Build(
+                uuid, 'a', state, self.now, frozenset(['host'])))
+        self.ledger.learned(self.ended, self.now)
 
     def widen(self):
         """Let as many servers land as it takes to send more at once."""
@@ -172,6 +176,20 @@ class DecideTest(DecideTestCase):
         self.assertEqual(4, len(self.send()))
         self.assertIsNotNone(self.refusal(group, hosts=4))
         self.assertIsNone(self.refusal(group, hosts=5))
+
+    def test_a_member_of_a_group_goes_when_the_last_is_past_all_checks(self):
+        self.widen()
+        small, large = (samples.kind(f'resources=VCPU:{cores}', group='group')
+                        for cores in (1, 2))
+        [sent] = self.send(small)
+        for state in (None, BUILDING):
+            if state is not None:
+                self.settle([sent], state)
+            self.assertIsNotNone(self.refusal(small, hosts=9))
+            self.assertIsNotNone(self.refusal(large, hosts=9))
+            self.assertIsNone(self.refusal())
+        self.settle([sent], values.State.SPAWNING)
+        self.assertEqual(1, len(self.send(large, hosts=9)))
 
     def test_those_of_earlier_sweeps_take_room_until_they_have_a_host(self):
         self.widen()
@@ -308,7 +326,7 @@ class DecideTest(DecideTestCase):
     def test_builds_that_fail_stop_all_shapes(self):
         for shape in (SMALL, LARGE):
             self.settle(self.send(shape), FAILED)
-        self.assertTrue(self.ledger.hosts.stopped)
+        self.assertEqual({'a'}, self.ledger.hosts.stopped_projects)
         self.assertIs(
             values.Code.BROKEN_HOSTS,
             self.refusal(HUGE).code)

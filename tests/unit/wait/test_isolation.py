@@ -167,6 +167,58 @@ class NoAnswerTest(IsolationTestCase):
 
 
 @ddt.ddt
+class BuildsTest(IsolationTestCase):
+    """Builds fail: images are too large, or hosts are broken."""
+
+    def offend(self, count, projects, kind=lambda number: clouds.SMALL):
+        super().offend(count, projects, kind)
+        self.cloud.failing = {f'bad-{number}' for number in range(projects)}
+
+    def land_others(self):
+        """Have others create servers meanwhile."""
+        census = self.cloud.census
+
+        def with_creates():
+            self.cloud.land_others()
+            return census()
+        self.cloud.census = with_creates
+
+    @ddt.data((2, 1), (12, 1), (60, 1), (60, 3), (60, 30))
+    @ddt.unpack
+    def test_images_that_are_too_large_stop_no_others(self, count, projects):
+        usual = clouds.Cloud()
+        self.cloud, cloud = usual, self.cloud
+        alone = self.seconds_to_land(self.others())
+        self.cloud = cloud
+        self.offend(count, projects)
+        others = self.others()
+        if projects > 1:
+            self.land_others()
+        # Each project is found out by one build, and one by two.
+        self.assertLessEqual(
+            self.seconds_to_land(others), 1.2 * alone + 22 * (projects + 1))
+
+    def test_the_projects_of_such_images_lose_two_in_half_an_hour(self):
+        self.offend(60, 3)
+        self.land_others()
+        self.cloud.run(HOUR / 2)
+        self.assertEqual(6, len(self.cloud.requests))
+
+    @spread()
+    def test_a_broken_host_stops_all_after_a_few(self, projects):
+        self.offend(60, projects)
+        self.cloud.failing = set()
+        self.cloud.break_all()
+        self.cloud.run(HOUR / 2)
+        self.assertIn(len(self.cloud.requests), (2, 3))
+
+    def test_where_all_hosts_are_broken_not_all_projects_pay(self):
+        self.offend(60, 30)
+        self.cloud.run(HOUR / 2)
+        self.assertEqual(3, len(self.cloud.requests))
+
+
+@ddt.ddt
 class FiltersTest(IsolationTestCase):
     """The filters of the scheduler refuse what Placement has room for."""
 
@@ -208,6 +260,31 @@ class FiltersTest(IsolationTestCase):
         others = self.others(200)
         landed = self.landed(0.2, others)
         self.assertLess(self.cloud.calls, 2 * landed)
+
+
+@ddt.ddt
+class GroupsTest(IsolationTestCase):
+
+    @ddt.data(1, 3)
+    def test_no_two_members_are_checked_by_their_hosts_at_once(self, projects):
+        member = samples.kind('resources=VCPU:1', group='group')
+        cloud = self.cloud = clouds.Cloud(check=7)
+        for number in range(12):
+            cloud.wait(1, f'project-{number % projects}', member)
+        self.others()
+        unchecked = []
+
+        def look(servers, request=cloud.request):
+            answers = request(servers)
+            unchecked.append(sum(
+                cloud.kind_of[uuid] == member
+                and cloud.seconds < sent + 1 + 7
+                for uuid, (_, sent) in cloud._on_its_way.items()))
+            return answers
+        cloud.request = look
+        cloud.run(300)
+        self.assertEqual(1, max(unchecked))
+        self.assertEqual(12 + OTHERS, len(cloud.landed))
 
 
 class PlacementTest(IsolationTestCase):

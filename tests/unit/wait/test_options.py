@@ -27,7 +27,6 @@ WRONG = {
     'max_waiting_per_project': '-1', 'show': 'active', 'order': 'lifo',
     'probe_budget': '101', 'at_once': '0', 'per_minute': 'many',
     'backoff': '366d', 'backoff_max': '-5', 'pause': 'later',
-    'hosts_mended_at': '2026-03-01T12:00:00',
     'metrics': 'localhost', 'timeout': 'long'}
 
 
@@ -55,19 +54,6 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual(
             wishes.Site('asked', 24 * HOUR, 168 * HOUR),
             wish_options.site(conf))
-
-    def test_a_time_is_read_with_its_offset(self):
-        for text in ('2026-03-01T12:00:00+02:00', '2026-03-01T10:00:00Z'):
-            conf = self.conf(hosts_mended_at=text)
-            self.assertEqual([], options.problems(conf))
-            self.assertEqual(
-                datetime.datetime(2026, 3, 1, 10),
-                conf.cell0_rebuild_wait.hosts_mended_at)
-
-    def test_a_time_that_is_yet_to_come_is_refused(self):
-        [problem] = options.problems(self.conf(
-            hosts_mended_at='2999-03-01T12:00:00Z'))
-        self.assertIn('is yet to come', problem)
 
     def test_registering_twice_is_harmless(self):
         conf = self.conf()

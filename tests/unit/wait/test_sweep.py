@@ -92,14 +92,15 @@ class SweepTest(SweepTestCase):
 
     def test_a_share_costs_nothing_while_builds_fail_on_hosts(self):
         self.cloud.wait(4)
-        self.cloud.failing = {'a'}
+        self.cloud.wait(4, 'b')
+        self.cloud.break_all()
         self.cloud.run(120)
-        self.cloud.wait(1, 'b')
+        self.cloud.wait(1, 'c')
         self.sweep()
-        self.assertEqual(0, self.cloud.asked['b'])
-        self.cloud.section.hosts_mended_at = self.cloud._now().utc
+        self.assertEqual(0, self.cloud.asked['c'])
+        self.cloud.land_others()
         self.sweep()
-        self.assertEqual(1, self.cloud.asked['b'])
+        self.assertEqual(1, self.cloud.asked['c'])
 
     def test_a_kind_that_rests_costs_no_share(self):
         self.cloud.wait(2)
@@ -277,16 +278,24 @@ class OutageTest(SweepTestCase):
 
     def test_builds_that_fail_are_told_and_stop_all(self):
         self.cloud.wait(4)
-        self.cloud.wait(4, kind=LARGE)
-        self.cloud.failing = {'a'}
+        self.cloud.wait(4, 'b', LARGE)
+        self.cloud.break_all()
         self.cloud.run(120)
         self.assertEqual(2, len(self.requested()))
         self.assertIn('Builds fail on hosts', self.log.output)
-        self.cloud.failing = set()
-        self.cloud.section.hosts_mended_at = self.cloud._now().utc
+        self.cloud.broken = set()
+        self.cloud.land_others()
         self.cloud.run(40)
         self.assertIn('servers are sent again', self.log.output)
         self.assertLess(2, len(self.requested()))
+
+    def test_builds_of_a_project_that_fail_are_told(self):
+        self.cloud.wait(4)
+        self.cloud.failing = {'a'}
+        swept = self.cloud.run(120)
+        self.assertEqual(2, len(self.requested()))
+        self.assertIn('Builds of project a fail', self.log.output)
+        self.assertEqual({texts.PROJECT_FAILS}, {*swept.reasons.values()})
 
 
 class KindsTest(SweepTestCase):
