@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nova import exception
 
 # Bytes. Nova cuts the end of a longer fault, or of the details of an event; a
@@ -12,13 +14,19 @@ LONGEST = 255
 
 _LEFT_OUT = ' ... '
 
+# An older column of MySQL refuses what takes more than three bytes, and every
+# database the half of a pair.
+_REFUSED = re.compile('[\ud800-\udfff\U00010000-\U0010ffff]')
+
 
 def fitting(text: str) -> str:
     """Return a text that can be stored.
 
     What is too much is left out of its middle. What happened is said first,
-    and what to do about it last.
+    and what to do about it last. A character that a column may refuse is
+    replaced.
     """
+    text = _REFUSED.sub('\ufffd', text)
     encoded = text.encode()
     if len(encoded) <= LONGEST:
         return text

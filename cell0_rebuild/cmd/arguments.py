@@ -21,6 +21,18 @@ def server(text: str) -> str:
             f'NAME -f value -c id" prints it.') from error
 
 
+def text(given: str) -> str:
+    """Return a text as it is.
+
+    :raises ArgumentTypeError: if it is not in the encoding of the terminal.
+    """
+    if not given.isprintable():
+        raise argparse.ArgumentTypeError(
+            f'{given!r} has characters that cannot be shown. Is it written in '
+            f'the encoding of this terminal, say UTF-8?')
+    return given
+
+
 def add_server(parser: argparse.ArgumentParser) -> None:
     """Add the server that a command is about."""
     parser.add_argument(

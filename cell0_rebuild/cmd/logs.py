@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
+import sys
 
 from oslo_config import cfg
 
@@ -22,6 +24,10 @@ def set_up(argv: list[str]) -> None:
         comes from there.
     """
     from oslo_log import log
+    for stream in (sys.stdout, sys.stderr):
+        # What users write may be more than the terminal can show.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='backslashreplace')
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument('-d', '--debug', action='store_true')
     debug = parser.parse_known_args(argv[1:])[0].debug

@@ -38,7 +38,8 @@ def add_parser(subparsers: ty.Any) -> None:
         'Hold a server: it waits, but is not rebuilt.')
     arguments.add_server(command)
     command.add_argument(
-        '--reason', metavar='TEXT', help='Why, for other operators.')
+        '--reason', type=arguments.text, metavar='TEXT',
+        help='Why, for other operators.')
     command = _add(
         commands, 'release', _release,
         'Let a server wait again that is held, or whose waiting was ended.')

@@ -29,7 +29,11 @@ def take(
     census = values.Census()
     for page in buried.pages(context, project_id):
         for server in page:
-            _add(census, server, site)
+            try:
+                _add(census, server, site)
+            except (ValueError, TypeError, AttributeError, ArithmeticError):
+                census.problems[server.uuid] = (
+                    'What is stored of it cannot be read.')
     return census
 
 

@@ -22,6 +22,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import texts
+from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
@@ -109,8 +110,10 @@ class Notices:
         self._published, self._good_until = published, good_until
 
     def _write(self, uuid: str, reason: values.Reason) -> bool:
-        written = bool(_write(
-            self._context, uuid, texts.fitting(reason.message())))
+        written = False
+        with outages.skipped('The message', uuid):
+            written = bool(_write(
+                self._context, uuid, texts.fitting(reason.message())))
         if written:
             self._published[uuid] = reason.code.value
         return written

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import contextlib
 import itertools
+import typing as ty
 
 from nova.compute import vm_states
 from nova import context as nova_context
@@ -21,6 +23,7 @@ from oslo_config import cfg
 
 from cell0_rebuild import db_errors
 from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import texts
 
 # It takes the place of the fault of the burial.
@@ -53,16 +56,17 @@ class ShownStatus:
         """
         written = itertools.chain(
             (uuid for uuid in sorted(shown - waiting)
-             if show_error(self._context, uuid)),
+             if self._has_shown(show_error, uuid)),
             (uuid for uuid in sorted(waiting - shown)
-             if self._is_shown(uuid)))
+             if self._has_shown(_show_build, uuid)))
         collections.deque(itertools.islice(written, _MOST), maxlen=0)
 
-    def _is_shown(self, uuid: str) -> bool:
-        try:
-            return bool(_show_build(self._context, uuid))
-        except _Ended:
-            return False
+    def _has_shown(
+        self, show: collections.abc.Callable[[ty.Any, str], bool], uuid: str
+    ) -> bool:
+        with contextlib.suppress(_Ended), outages.skipped('The status', uuid):
+            return show(self._context, uuid)
+        return False
 
 
 class _Ended(Exception):

@@ -31,6 +31,10 @@ class ArgumentsTest(testtools.TestCase):
     def test_a_hold_needs_no_reason(self):
         self.assertIsNone(parse('hold', UUID).reason)
 
+    def test_a_reason_may_have_what_is_not_ascii(self):
+        self.assertEqual('語 🙂', parse(
+            'hold', UUID, '--reason', '語 🙂').reason)
+
     def test_all_are_ended_without_a_server(self):
         command = parse('end', '--all')
         self.assertEqual((True, None), (command.all, command.server))
@@ -40,7 +44,8 @@ class ArgumentsTest(testtools.TestCase):
 
     @ddt.data(
         (), ('set', UUID), ('set', UUID, '--priority', 'high'), ('hold',),
-        ('hold', 'name'), ('end',), ('end', UUID, '--all'), ('stop', UUID))
+        ('hold', 'name'), ('hold', UUID, '--reason', 'caf\udce9'),
+        ('end',), ('end', UUID, '--all'), ('stop', UUID))
     def test_invalid_arguments_exit_with_2(self, arguments):
         with contextlib.redirect_stderr(io.StringIO()):
             error = self.assertRaises(SystemExit, parse, *arguments)
