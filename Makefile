@@ -129,7 +129,7 @@ mutants: environment
 
 ## Nova's own functional tests with the package and without
 nova-tests: environment
-	@$(PYTHON_IN_VENV) tools/run_nova_tests.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/compare.py nova $(ARGS)
 
 ## the tests of the Tempest plugin, on OS_CLOUD
 tempest: environment
@@ -137,7 +137,7 @@ tempest: environment
 
 ## Tempest's tests of servers, with the package and without
 compare-tempest: environment
-	@$(PYTHON_IN_VENV) tools/compare_tempest.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/compare.py tempest $(ARGS)
 
 # What is measured and checked
 #

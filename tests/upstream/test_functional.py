@@ -2,7 +2,7 @@
 
 """Nova's own functional tests, with the package enabled or as they are.
 
-They are run by tools/run_nova_tests.py. ``CELL0_REBUILD_NOVA_TESTS`` says
+They are run by tools/compare.py. ``CELL0_REBUILD_NOVA_TESTS`` says
 how: ``enabled`` or ``stock``; that is so for the other modules of this folder,
 too. To load all takes seconds; if ``CELL0_REBUILD_NOVA_MODULES`` is set, only
 those of the modules that it names are loaded.
