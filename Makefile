@@ -97,11 +97,11 @@ soak: environment system-packages
 
 ## every fault at every step of a rebuild, with a table
 test-faults: environment system-packages
-	@$(PYTHON_IN_VENV) tools/run_faults.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/run_series.py faults $(ARGS)
 
 ## every order in which two requests meet, with a table
 test-races: environment
-	@$(PYTHON_IN_VENV) tools/run_races.py $(ARGS)
+	@$(PYTHON_IN_VENV) tools/run_series.py races $(ARGS)
 
 ## the tests on every release of Nova, and on Debian's
 matrix: environment system-packages

@@ -12,7 +12,7 @@ from nova.api.openstack import api_version_request
 from nova.api.openstack.compute.schemas import servers
 from nova import exception
 
-from tools import signatures
+from tests import signatures
 
 
 def paste(prefix):

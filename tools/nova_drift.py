@@ -12,13 +12,17 @@ some of the releases do not have: what the newest of them has must be there.
 """
 
 import ast
+import pathlib
 import sys
 
 from cell0_rebuild import activation
 from cell0_rebuild import nova_internals
 from cell0_rebuild import objects_ext
 from cell0_rebuild import patching
-import signatures
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from tests import signatures  # noqa: E402
 
 # What cell0_rebuild/nova_compat.py asks Nova for and does without in releases
 # that do not have it.

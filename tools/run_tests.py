@@ -40,7 +40,7 @@ import testtools
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import signatures  # noqa: E402
+from tests import signatures  # noqa: E402
 
 # Where stestr keeps the results of each suite, from ROOT. Without it, it is
 # where stestr looks by itself: "stestr last" shows the suite that ran last.

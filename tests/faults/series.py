@@ -5,7 +5,6 @@
 import collections
 import dataclasses
 import itertools
-import json
 import os
 import pathlib
 import random
@@ -17,14 +16,14 @@ from tests.faults import owners
 from tests.faults import remains
 from tests.faults import stories
 from tests.functional import recovering
-from tools import results
+from tests import result_log
 
 # How many cases a quick run takes of each series; all if it is 0.
 SAMPLE = int(os.environ.get('CELL0_REBUILD_FAULTS_SAMPLE', '10'))
 SEED = int(os.environ.get('CELL0_REBUILD_FAULTS_SEED', '1'))
 # Which of them; a regular expression.
 ONLY = os.environ.get('CELL0_REBUILD_FAULTS_ONLY', '')
-# Where each case is written as a line of JSON, for tools/run_faults.py; what
+# Where each case is written as a line of JSON, for tools/run_series.py; what
 # is there is not run again.
 LOG = os.environ.get('CELL0_REBUILD_FAULTS_LOG')
 # When to begin no further case, in seconds since the epoch.
@@ -93,15 +92,13 @@ def _logged():
     if not LOG:
         return set()
     return {(line['fault'], line['ending'])
-            for line in results.lines(pathlib.Path(LOG)) if 'fault' in line}
+            for line in result_log.lines(pathlib.Path(LOG)) if 'fault' in line}
 
 
 def log(test, **line):
-    """Write a line for tools/run_faults.py."""
+    """Write a line for tools/run_series.py."""
     if LOG:
-        line['test'] = test.id()
-        with open(LOG, 'a', encoding='utf-8') as stream:
-            stream.write(json.dumps(line) + '\n')
+        result_log.write(LOG, **line, test=test.id())
 
 
 def log_run(test, story, fault, ending, problem, cleared):

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import json
 import os
 import pathlib
 import random
@@ -25,14 +24,14 @@ from tests.races import outcome
 from tests.races import schedules
 from tests.races import turns
 from tests.races import verdicts
-from tools import results
+from tests import result_log
 
 # How many schedules of each pair a quick run takes; all if it is 0.
 SAMPLE = int(os.environ.get('CELL0_REBUILD_RACES_SAMPLE', '3'))
 SEED = int(os.environ.get('CELL0_REBUILD_RACES_SEED', '1'))
 # Which pairs; a regular expression.
 ONLY = os.environ.get('CELL0_REBUILD_RACES_ONLY', '')
-# Where each schedule is written as a line of JSON, for tools/run_races.py;
+# Where each schedule is written as a line of JSON, for tools/run_series.py;
 # what is there is not run again.
 LOG = os.environ.get('CELL0_REBUILD_RACES_LOG')
 # When to begin no further one, in seconds since the epoch.
@@ -338,14 +337,12 @@ class RaceTestCase(base.FunctionalTestCase):
         if not LOG:
             return set()
         return {line.get('schedule')
-                for line in results.lines(pathlib.Path(LOG)) if (
+                for line in result_log.lines(pathlib.Path(LOG)) if (
                     line['pair'], line['capacity']) == (pair, self.capacity)}
 
     def _log(self, **line):
         if LOG:
-            with open(LOG, 'a', encoding='utf-8') as log:
-                log.write(json.dumps(dict(
-                    line, capacity=self.capacity)) + '\n')
+            result_log.write(LOG, **line, capacity=self.capacity)
 
 
 def _not_taken_back(b, other):

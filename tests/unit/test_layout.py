@@ -20,7 +20,7 @@ FRONT = {'attempt', 'cell0_copy', 'deletion', 'out_of_cell0', 'reburial',
 # What Nova calls there: a wrapper, which an extension names by a string.
 WRAPPERS = {'owners_update'}
 
-# The series of faults, which tools/run_faults.py runs as well as tests do.
+# The series of faults, which tools/run_series.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (
     'errors', 'series', 'stalls', 'sweeps', 'writes')}
 

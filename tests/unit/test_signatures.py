@@ -16,7 +16,7 @@ import wrapt
 from cell0_rebuild import patching
 from tests.unit import probe
 from tests.unit import throwaway
-from tools import signatures
+from tests import signatures
 
 SOURCE = '''
 import functools

@@ -16,7 +16,7 @@ import ast
 import collections
 import pathlib
 
-from tools import signatures
+from tests import signatures
 
 _CONTROLLER = 'ServersController'
 _MODULES = {_CONTROLLER: 'nova.api.openstack.compute.servers',
