@@ -123,9 +123,24 @@ fuzz: environment
 	@CELL0_REBUILD_FUZZ=1000 OS_NOVA_DISABLE_EVENTLET_PATCHING=1 \
 		OS_TEST_TIMEOUT=1800 $(QUIET) -m unittest tests.functional.api.test_fuzz
 
-## small changes of the code that a test should notice
+COSMIC_RAY = .venv/bin/uv tool run --quiet --constraints constraints/tools.txt \
+	--from cosmic-ray
+# So many of a hundred mutants may survive.
+SURVIVORS = 30
+
+## small changes of what decides that a test should notice
 mutants: environment
-	@$(QUIET) tools/mutants $(ARGS)
+	@rm -rf .state/mutants
+	@git clone --quiet . .state/mutants
+	@ln -s $(abspath $(VENV)) .state/mutants/.venv
+	@cd .state/mutants && \
+		export OS_NOVA_DISABLE_EVENTLET_PATCHING=1 && \
+		$(COSMIC_RAY) cosmic-ray init tools/cosmic-ray.toml .mutants && \
+		$(COSMIC_RAY) cr-filter-operators .mutants tools/cosmic-ray.toml && \
+		$(COSMIC_RAY) cosmic-ray baseline tools/cosmic-ray.toml && \
+		$(COSMIC_RAY) cosmic-ray exec tools/cosmic-ray.toml .mutants && \
+		$(COSMIC_RAY) cr-report --surviving-only --show-diff .mutants && \
+		$(COSMIC_RAY) cr-rate --fail-over $(SURVIVORS) .mutants
 
 ## Nova's own functional tests with the package and without
 nova-tests: environment

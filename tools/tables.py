@@ -86,17 +86,15 @@ def tell(found, made, docs, source):
 
 
 def plot(name, results, path):
-    """Write a plot of a file of results."""
-    run_apart('matplotlib', 'tools/plots.py', name, results, path)
+    """Write a plot of a file of results.
 
-
-def run_apart(tool, program, *arguments, **options):
-    """Run a program with a tool that is in no environment of the tests."""
-    return subprocess.run(
+    matplotlib is in no environment of the tests.
+    """
+    subprocess.run(
         [pathlib.Path(sys.executable).parent / 'uv', 'tool', 'run', '--quiet',
-         '--constraints', ROOT / 'constraints/tools.txt', '--from', tool,
-         'python', ROOT / program, *map(str, arguments)], check=True,
-        **options)
+         '--constraints', ROOT / 'constraints/tools.txt', '--from',
+         'matplotlib', 'python', ROOT / 'tools/plots.py', name, results,
+         path], check=True)
 
 
 def _say_written(path):
