@@ -24,9 +24,14 @@ exclude_patterns = [
     'admin/*-table.rst', 'admin/performance/*', 'contributor/*-table.rst']
 html_theme = 'openstackdocs'
 pygments_style = 'native'
+# Most blocks are commands, configuration or lines of a log.
+highlight_language = 'none'
+templates_path = ['_templates']
 # It is not hosted by OpenStack, whose pages and bug tracker the theme knows.
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
 version = release = ''
 html_theme_options = {'display_global_toc_section': True,
-                      'show_other_versions': False}
+                      'show_other_versions': False,
+                      'analytics_tracking_code': '',
+                      'display_badge': False}

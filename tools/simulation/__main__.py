@@ -14,7 +14,7 @@ from tools import tables
 from tools.simulation import parts
 from tools.simulation import tabling
 
-DOCS = tables.ROOT / 'doc/source/admin/waiting-simulation'
+DOCS = tables.ROOT / 'doc/source/contributor/simulation'
 STATE = tables.ROOT / '.state/simulation'
 
 
