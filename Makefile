@@ -53,6 +53,7 @@ cloud-environment:
 
 ## run a small real cloud on the loopback
 cloud: cloud-environment system-packages
+	@tools/install_system_packages.sh $(if $(findstring --libvirt,$(ARGS)),guests)
 	@$(CLOUD_VENV)/bin/python -m tools.cloud up $(ARGS)
 
 ## stop it
@@ -83,6 +84,7 @@ unit functional eventlet faults races integration: environment
 
 ## the tests on a cloud by its clients, or a few of them
 e2e few-e2e: cloud-environment system-packages
+	@tools/install_system_packages.sh $(if $(filter e2e,$@),guests)
 	@tools/environment.sh .state/older-client-venv older-client
 	@$(CLOUD_VENV)/bin/python $(RUN) $@ $(MATCHING)
 

@@ -3,6 +3,10 @@
 #
 # Install the packages of bindep.txt that a Debian machine lacks.
 #
+# Usage: tools/install_system_packages.sh [PROFILE]
+#
+# PROFILE is one of bindep.txt, whose packages are wanted, too.
+#
 # Without root it only says what is missing; the tests that need it are
 # skipped then. bindep is not asked: its environment needs some of them.
 
@@ -12,7 +16,8 @@ set -o pipefail
 cd "$(dirname "$0")/.."
 
 command -v dpkg-query > /dev/null || exit 0
-mapfile -t wanted < <(sed --quiet 's/ \[platform:dpkg\]$//p' bindep.txt)
+mapfile -t wanted < <(sed --quiet \
+    "s/ \[platform:dpkg\( ${1:-}\)\?\]\$//p" bindep.txt)
 missing=()
 for package in "${wanted[@]}"; do
     [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" \

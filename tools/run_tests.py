@@ -56,7 +56,7 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
 FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
 LONG = {
     'it takes minutes': (
-        'e2e.test_capacity', 'e2e.test_restarts',
+        'e2e.test_capacity', 'e2e.test_guests', 'e2e.test_restarts',
         'functional.api.test_fuzz', 'integration.test_crashes',
         'integration.test_soak', 'integration.test_stress',
         'unit.test_nova_tests', 'unit.test_simulation'),

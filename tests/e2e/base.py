@@ -39,13 +39,13 @@ class CloudTestCase(testtools.TestCase):
         self.addCleanup(check)
         return log
 
-    def create_server(self, **wanted):
+    def create_server(self, flavor='tiny', **wanted):
         """Ask for a server, which is deleted after the test."""
         compute = self.user.compute
         server = compute.create_server(
             name=self.unique('server'), networks=wanted.pop(
                 'networks', 'none'),
-            flavor_id=compute.find_flavor('tiny').id, **{
+            flavor_id=compute.find_flavor(flavor).id, **{
                 'image_id': self.image(contents.IMAGE), **wanted})
         self.addCleanup(self.delete_server, server.id)
         return server.id

@@ -16,6 +16,7 @@ from tests.integration import processes
 from tools.cloud import cloud as clouds
 from tools.cloud import contents
 from tools.cloud import display
+from tools.cloud import hypervisor
 from tools.cloud import plan as plans
 
 FOLDER = plans.ROOT / '.state' / 'e2e-cloud'
@@ -87,13 +88,29 @@ class Cloud:
         self._runner.up()
 
     def only_hosts_in(self, *cells):
-        """Let new servers be scheduled to hosts of these cells only."""
+        """Let new servers be scheduled to hosts of these cells only.
+
+        Those are hosts whose guests are not real.
+        """
         for cell in cells:
             if cell not in self.plan.computes.values():
                 self.add_host(f'host-{cell}', cell)
+        self._only_hosts(
+            name for name, cell in self.plan.computes.items()
+            if cell in cells and name not in self.plan.guests)
+
+    def only_real_guests(self):
+        """Let new servers be scheduled to a host whose guests run only."""
+        if not self.plan.guests:
+            self.up(guests=[hypervisor.HOST], computes={
+                **self.plan.computes, hypervisor.HOST: plans.CELLS[0]})
+        self._only_hosts(self.plan.guests)
+
+    def _only_hosts(self, names):
+        names = set(names)
         compute = self.operator.compute
         for service in compute.services(binary='nova-compute'):
-            wanted = self.plan.computes[service.host] in cells
+            wanted = service.host in names
             if wanted and service.status != 'enabled':
                 compute.enable_service(service)
             elif not wanted and service.status == 'enabled':

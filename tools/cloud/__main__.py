@@ -19,6 +19,7 @@ from tools.cloud import cloud as clouds
 from tools.cloud import contents
 from tools.cloud import daemons
 from tools.cloud import display as displays
+from tools.cloud import hypervisor
 from tools.cloud import plan as plans
 
 
@@ -60,6 +61,8 @@ def _parser():
                     help='the option of cell0-rebuild-wait')
     up.add_argument('--computes', type=int, metavar='N',
                     help='with a new cloud: its hosts (default: 2)')
+    up.add_argument('--libvirt', action='store_true',
+                    help='a host more, whose guests run: QEMU without KVM')
     down = command('down', _down, 'stop it')
     down.add_argument('--wipe', action='store_true',
                       help='and delete all that is in it')
@@ -93,6 +96,9 @@ def _planned(plan, options):
         plan.computes = {
             f'compute{number + 1}': plans.CELLS[number % len(plans.CELLS)]
             for number in range(count)}
+    if options.libvirt:
+        plan.computes[hypervisor.HOST] = plans.CELLS[0]
+        plan.guests = [hypervisor.HOST]
     plan.enabled = not options.stock
     plan.api_microversion = options.api_microversion
     plan.show = options.show
@@ -113,6 +119,11 @@ def _check_packages(plan):
     path = os.pathsep.join((os.environ['PATH'], '/usr/sbin', '/usr/bin'))
     missing = [package for package, program, url in wanted
                if not url and not shutil.which(program, path=path)]
+    if plan.guests:
+        missing += hypervisor.missing_packages(path)
+        if os.geteuid() != 0:
+            raise processes.ProcessError(
+                'libvirtd is run in namespaces of its own, as root alone may.')
     if missing:
         raise processes.ProcessError(
             f'The Debian packages {", ".join(missing)} are not installed; '

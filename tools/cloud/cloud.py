@@ -12,6 +12,7 @@ from tests.integration import brokers
 from tests.integration import databases
 from tools.cloud import contents
 from tools.cloud import daemons
+from tools.cloud import hypervisor
 from tools.cloud import plan as plans
 from tools.cloud import schema
 from tools.cloud import services
@@ -42,8 +43,10 @@ class Cloud:
         self._once('waiting', lambda: contents.admit_waiting(self.plan))
         self._start(services.openstack(self.plan))
         self._once('contents', lambda: contents.provide(self.plan))
+        self._prepare_guests()
         self._start([*services.waiting(self.plan),
-                     *services.computes(self.plan)])
+                     *services.hypervisors(self.plan)])
+        self._start(services.computes(self.plan))
         self._discover()
 
     def add_computes(self, names, cell):
@@ -88,6 +91,7 @@ class Cloud:
         return [*services.infrastructure(self.plan),
                 *services.broker(self.plan), services.identity(self.plan),
                 *services.openstack(self.plan), *services.waiting(self.plan),
+                *services.hypervisors(self.plan),
                 *services.computes(self.plan)]
 
     def start(self, name):
@@ -129,6 +133,14 @@ class Cloud:
             shutil.rmtree(folder / 'mariadb', ignore_errors=True)
             schema.run(self.plan, 'mariadb-install-db',
                        *databases.install_command(folder / 'mariadb'))
+
+    def _prepare_guests(self):
+        if self.plan.guests:
+            self._once('libvirt', lambda: hypervisor.prepare(self.plan))
+            self._once('guest', lambda: schema.run(
+                self.plan, 'guest', *hypervisor.guest_command(self.plan)))
+            self._once('guest images', lambda: contents.provide_guests(
+                self.plan, hypervisor.guest_folder(self.plan)))
 
     def _define_virtual_hosts(self, folder):
         hosts = ('/', *plans.CELLS)

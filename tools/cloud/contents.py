@@ -21,6 +21,8 @@ _ENDPOINTS = {
 }
 IMAGE = 'raw'
 OTHER_IMAGE = 'other-raw'
+# These boot, on the host that "make cloud ARGS=--libvirt" adds.
+GUEST_IMAGES = ('guest', 'other-guest')
 NETWORK = 'private'
 FLAVORS = {'tiny': (1, 64, 1), 'small': (1, 512, 1), 'huge': (1000, 64, 1)}
 
@@ -75,6 +77,24 @@ def provide(plan):
           ip_version=4, cidr='10.0.0.0/22', is_dhcp_enabled=False)
 
 
+def provide_guests(plan, folder):
+    """Make images whose guests tell what they were given.
+
+    :param folder: that the kernel and the ramdisk are in.
+    """
+    api = connect(plan).image
+    boot = {}
+    for name, kind in (('kernel', 'aki'), ('ramdisk', 'ari')):
+        image = api.find_image(f'guest-{name}') or api.create_image(
+            name=f'guest-{name}', container_format=kind, disk_format=kind,
+            visibility='public', filename=str(folder / name),
+            validate_checksum=False)
+        boot[f'{name}_id'] = image.id
+    for name in GUEST_IMAGES:
+        if not api.find_image(name):
+            _image(api, name, **boot)
+
+
 def write_access(plan):
     """Write what clients need; return the file to be sourced."""
     accounts = {'demo': _account(plan, 'demo', 'demo'),
@@ -119,13 +139,14 @@ def _endpoint(identity, name, kind, url):
             region_id='RegionOne')
 
 
-def _image(api, name):
+def _image(api, name, **properties):
     # Each has a content of its own, to be told from the other's.
     content = io.BytesIO(f'{name} '.encode() * 1000 + os.urandom(1000))
     try:
         api.create_image(
             name=name, container_format='bare', disk_format='raw',
-            visibility='public', data=content, validate_checksum=False)
+            visibility='public', data=content, validate_checksum=False,
+            **properties)
     except exceptions.SDKException:
         api.delete_image(name, ignore_missing=True)
         raise

@@ -35,6 +35,7 @@ class Plan:
     :param folder: that everything of the cloud is in.
     :param ports: of the loopback, by the name of what listens there.
     :param computes: maps the name of a nova-compute to its cell.
+    :param guests: the computes whose guests run, with libvirt.
     :param enabled: whether Nova has the package.
     :param api_microversion: the option of the package, or None.
     :param show: how servers that wait are shown: ``error`` or ``build``.
@@ -48,6 +49,7 @@ class Plan:
     folder: pathlib.Path
     ports: dict[str, int]
     computes: dict[str, str]
+    guests: list[str] = dataclasses.field(default_factory=list)
     enabled: bool = True
     api_microversion: str | None = None
     show: str = 'error'

@@ -21,6 +21,7 @@ from tools.cloud.configuration import common
 from tools.cloud.configuration import nova
 from tools.cloud.configuration import services as others
 from tools.cloud import daemons
+from tools.cloud import hypervisor
 from tools.cloud import plan as plans
 
 TOPIC = 'cell0_rebuild'
@@ -164,9 +165,17 @@ def waiting(plan):
 def computes(plan):
     """Return the computes that there are."""
     return [_program(
-        plan, f'nova-compute-{name}', 'cloud-nova-compute', 'nova.conf',
-        nova.compute(plan, name), f'compute.{name}', cell)
+        plan, f'nova-compute-{name}',
+        'nova-compute' if name in plan.guests else 'cloud-nova-compute',
+        'nova.conf', nova.compute(plan, name), f'compute.{name}', cell)
         for name, cell in plan.computes.items()]
+
+
+def hypervisors(plan):
+    """Return libvirtd, if there is a host whose guests run."""
+    return [Service(
+        plan, 'libvirtd', hypervisor.command(plan),
+        hypervisor.socket(plan).is_socket)] if plan.guests else []
 
 
 def _listens(port):

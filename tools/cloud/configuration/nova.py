@@ -4,6 +4,7 @@
 
 from tests.integration import settings
 from tools.cloud.configuration import common
+from tools.cloud import hypervisor
 from tools.cloud import plan as plans
 
 
@@ -55,8 +56,12 @@ def conductor(plan, cell):
 def compute(plan, host):
     """Return the file of a nova-compute, which has no database."""
     options = _common(plan, host, plan.computes[host])
-    options['DEFAULT']['compute_driver'] = 'loopback.Driver'
-    return options
+    if host not in plan.guests:
+        options['DEFAULT']['compute_driver'] = 'loopback.Driver'
+        return options
+    return {**options, **{
+        section: {**options.get(section, {}), **values}
+        for section, values in hypervisor.options(plan).items()}}
 
 
 def _databases(plan, own):

@@ -73,7 +73,8 @@ class FileDriver(driver.VolumeDriver):
 
     def initialize_connection(self, volume, connector):
         """Tell where the file is."""
-        return {'driver_volume_type': 'local',
+        # The name by which Nova has libvirt open a file.
+        return {'driver_volume_type': 'gpfs',
                 'data': {'device_path': str(self._path(volume))}}
 
     def terminate_connection(self, volume, connector, **kwargs):
