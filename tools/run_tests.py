@@ -195,6 +195,18 @@ class Report:
             OUT.print(traceback_of(test), markup=False)
 
 
+class Words(testtools.StreamResult):
+    """Keeps what stestr says beside the results."""
+
+    def __init__(self, into):
+        """:param into: the descriptor of a file."""
+        self._into = into
+
+    def status(self, test_id=None, file_bytes=None, **others):
+        if test_id is None and file_bytes:
+            os.write(self._into, file_bytes)
+
+
 def traceback_of(test):
     """Return the tracebacks of a test that failed."""
     return '\n'.join(detail.as_text()
@@ -272,17 +284,20 @@ def environment(suite):
 
 
 def run(suite, pattern, bar):
-    """Run one suite and return its counts."""
+    """Run one suite, or what matches a pattern, and return the counts."""
     seed(suite)
-    report = Report(suite, len(listed(suite, pattern)), bar)
-    follow(suite, stestr('run', suite, pattern, '--subunit',
-                         *workers(suite)), report)
+    # To load the modules takes longer than most selections of tests do.
+    total = None if pattern else len(listed(suite, chosen(suite)))
+    prepare(suite)
+    report = Report(suite, total, bar)
+    follow(suite, stestr('run', suite, pattern or chosen(suite), '--subunit',
+                         *workers(suite, pattern)), report)
     return report.counts
 
 
-def workers(suite):
+def workers(suite, pattern=''):
     """Return the options that tell how many tests run at a time."""
-    if whole(suite) in SERIAL:
+    if whole(suite) in SERIAL or (suite == 'unit' and pattern):
         return ['--serial']
     # A functional test waits for half of its time, so one worker more than
     # there are processors has them all busy.
@@ -312,9 +327,11 @@ def follow(suite, command, report, folder=None):
             target=end_if_silent,
             args=(process, report, silence, ended)).start()
         try:
-            result = testtools.StreamToDict(report)
+            result = testtools.CopyStreamResult([
+                testtools.StreamToDict(report), Words(errors.fileno())])
             result.startTestRun()
-            subunit.ByteStreamToStreamResult(process.stdout).run(result)
+            subunit.ByteStreamToStreamResult(
+                process.stdout, non_subunit_name='stdout').run(result)
             result.stopTestRun()
             code = process.wait()
         finally:
@@ -354,7 +371,7 @@ def run_all(suites, pattern, bar):
     """
     def timed(suite):
         start = time.monotonic()
-        counts = run(suite, pattern or chosen(suite), bar)
+        counts = run(suite, pattern, bar)
         return suite, counts, time.monotonic() - start
 
     with futures.ThreadPoolExecutor(1) as pool:

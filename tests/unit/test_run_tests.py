@@ -157,6 +157,23 @@ class MineTest(unittest.TestCase):
 """
 
 
+class PatternTest(ProjectCase):
+    """An expression that selects tests."""
+
+    def shown(self, pattern):
+        """Return what is shown, after a run that fails."""
+        with run_tests.OUT.capture() as shown:
+            self.assertEqual(1, run_tests.main(['unit', pattern]))
+        return shown.get()
+
+    def test_one_that_no_test_matches_fails(self):
+        self.assertIn('FAILED  the suite unit', self.shown('nothing'))
+
+    def test_a_module_that_cannot_be_loaded_is_told(self):
+        (self.root / 'tests/unit/test_broken.py').write_text('import nonsense')
+        self.assertIn("No module named 'nonsense'", self.shown('good'))
+
+
 class SilenceTest(ProjectCase):
     """A test that never ends."""
 
