@@ -21,7 +21,7 @@ config_generator_config_file = (
     '../../etc/cell0_rebuild/config-generator.conf')
 sample_config_basename = 'admin/cell0_rebuild'
 exclude_patterns = [
-    'admin/*-table.rst', 'admin/performance/*', 'contributor/*-table.rst']
+    'contributor/*-table.rst', 'contributor/performance/*']
 html_theme = 'openstackdocs'
 pygments_style = 'native'
 # Most blocks are commands, configuration or lines of a log.

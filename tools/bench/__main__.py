@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 import tables  # noqa: E402
 import tabling  # noqa: E402
 
-DOCS = ROOT / 'doc/source/admin/performance'
+DOCS = ROOT / 'doc/source/contributor/performance'
 STATE = ROOT / '.state/bench'
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A rebuild costs no more than it must; see doc/source/admin/performance."""
+"""A rebuild costs no more than it must.
+
+doc/source/contributor/performance.rst says what that is.
+"""
 
 import unittest
 
