@@ -12,9 +12,12 @@ from cell0_rebuild.wait import values
 
 @dataclasses.dataclass(frozen=True)
 class AskRooms:
-    """Ask Placement for room."""
+    """Ask Placement for room.
 
-    questions: list[values.Question]
+    :param projects: those that each question is asked for, the first first.
+    """
+
+    projects: dict[values.Question, set[str]]
 
 
 @dataclasses.dataclass(frozen=True)

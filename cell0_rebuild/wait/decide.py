@@ -14,6 +14,7 @@ import dataclasses
 import datetime
 import functools
 import heapq
+import math
 import typing as ty
 
 from cell0_rebuild.wait import candidates
@@ -51,18 +52,24 @@ class Answers:
     """What was answered in this sweep.
 
     :param rooms: what Placement has; a question that it fails for rests.
+    :param rooms_end: whether it is asked about no more of them.
     :param builds: whether the ledger has learned how builds have ended.
-    :param shares: of the quota that a project uses.
+    :param shares: of the quota that a project uses, perhaps of old.
+    :param old_shares: whose share was not asked for a while.
     :param short: what is short, where there is no room.
+    :param short_ends: whether nothing more is asked about that.
     :param not_asked: why no rebuild was requested after all, by the UUIDs.
     """
 
     rooms: dict[values.Question, values.Room] = dataclasses.field(
         default_factory=dict)
+    rooms_end: bool = False
     builds: bool = False
     shares: dict[str, float] = dataclasses.field(default_factory=dict)
+    old_shares: set[str] = dataclasses.field(default_factory=set)
     short: dict[values.Question, values.Reason] = dataclasses.field(
         default_factory=dict)
+    short_ends: bool = False
     not_asked: dict[str, values.Reason | None] = dataclasses.field(
         default_factory=dict)
 
@@ -91,27 +98,45 @@ class Decision:
         self.command = self._command()
 
     def _command(self) -> commands.Command | None:
-        unknown = [
-            question for question in dict.fromkeys(
-                queue.kind.shape.question for queue in self._seen.queues)
-            if question not in self._answers.rooms
-            and self._rest(question) is None]
-        if unknown:
+        if not self._answers.rooms_end and (unknown := self._unknown()):
             return commands.AskRooms(unknown)
         with_room = [queue for queue in self._seen.queues
                      if self._has_room(queue)]
         if with_room and not self._answers.builds:
             return commands.AskBuilds()
-        projects = dict.fromkeys(
+        # Unknown ones come before old ones.
+        projects = sorted({
             queue.project_id for queue in with_room
-            if queue.project_id not in self._answers.shares)
+            if queue.project_id not in self._answers.shares
+            or queue.project_id in self._answers.old_shares},
+            key=lambda one: (one in self._answers.shares, one))
         if projects and self._section.order == 'fair' and (
                 not self._ledger.hosts.stopped):
-            return commands.AskShares(list(projects))
+            return commands.AskShares(projects)
         self._fill_batch(with_room)
         if self._batch:
             return commands.Send(self._batch)
-        return commands.AskShort(list(self._short)) if self._short else None
+        if self._short and not self._answers.short_ends:
+            return commands.AskShort(list(self._short))
+        return None
+
+    def _unknown(self) -> dict[values.Question, set[str]]:
+        """Return the questions that are to be asked, and of which projects.
+
+        Those come first on which nothing was wasted, and of these the one that
+        was not asked for the longest time.
+        """
+        projects: dict[values.Question, set[str]] = {}
+        for queue in self._seen.queues:
+            question = queue.kind.shape.question
+            if question not in self._answers.rooms and (
+                    self._rest(question) is None):
+                projects.setdefault(question, set()).add(queue.project_id)
+        waste, now = self._ledger.waste, self._now.seconds
+        return dict(sorted(projects.items(), key=lambda item: (
+            waste.of(item[0], now),
+            min(waste.of(one, now) for one in item[1]),
+            self._ledger.rooms.get(item[0], (None, -math.inf))[1])))
 
     def reasons(self) -> dict[str, values.Reason]:
         """Return why each server waits that was not sent by now.
@@ -132,6 +157,12 @@ class Decision:
                     found[server.uuid] = own
         return found
 
+    def untold(self) -> set[str]:
+        """Return the servers of which it has to be asked what is short."""
+        return {server.uuid for queue in self._seen.queues
+                if queue.kind.shape.question in self._short
+                for server in queue.servers}
+
     def _own_reason(self, server: values.Waiting) -> values.Reason | None:
         return self._rest(server.project_id) or self._rest(server.uuid)
 
@@ -148,12 +179,8 @@ class Decision:
         shape = queue.kind.shape
         question = shape.question
         if shape not in self._verdicts:
-            reason = self._rest(question)
-            if reason is None:
-                room = self._answers.rooms[question]
-                reason = self._rest(shape) if room else self._no_room(
-                    question, room)
-            self._verdicts[shape] = reason
+            self._verdicts[shape] = self._rest(question) or self._verdict(
+                shape)
         reason = self._verdicts[shape]
         if reason is None:
             reason = self._rest(queue.kind)
@@ -166,6 +193,22 @@ class Decision:
         if reason is not None:
             self._waits[id(queue)] = reason
         return reason is None
+
+    def _verdict(self, shape: values.Shape) -> values.Reason | None:
+        """Return what Placement answered, perhaps in an earlier sweep.
+
+        Only a no may be old.
+        """
+        room = self._answers.rooms.get(shape.question)
+        if room is not None:
+            return self._rest(shape) if room else self._no_room(
+                shape.question, room)
+        known, _ = self._ledger.rooms.get(shape.question, (None, 0.0))
+        if known is None:
+            return texts.OTHERS_ASKED
+        if known:
+            return texts.ITS_TURN
+        return self._no_room(shape.question, known)
 
     def _no_room(
         self, question: values.Question, room: values.Room

@@ -13,6 +13,7 @@ import collections
 import collections.abc
 import dataclasses
 import datetime
+import heapq
 import typing as ty
 
 from cell0_rebuild.wait import broken_hosts
@@ -55,6 +56,9 @@ AWAY = (_Outcome.FAILED, _Outcome.AWAY, _Outcome.NO_KEYSTONE,
 # How long who got no answer rests, at first and at most.
 _SOON, _A_MINUTE = datetime.timedelta(seconds=2), datetime.timedelta(minutes=1)
 
+# So many that land let any number be sent.
+_LAST = 10
+
 # So many projects that fail alike are not explained by any one of them.
 _MANY = 3
 # So many vain calls of the scheduler are free, for a project and for a shape.
@@ -86,6 +90,7 @@ class Ledger:
     :ivar rests: of servers, projects, kinds, shapes and questions.
     :ivar waste: of servers, kinds and projects.
     :ivar hosts: how builds on hosts have ended.
+    :ivar rooms: the last answers of Placement, and when they came.
     :ivar accepted: the server whose rebuild was accepted last.
     :ivar trusted: the projects whose last request was accepted.
     :ivar away: the projects whose requests got no answer since any was
@@ -100,6 +105,7 @@ class Ledger:
         self.accepted: values.Waiting | None = None
         self.trusted: set[str] = set()
         self.away: dict[str, tuple[set[str], float]] = {}
+        self.rooms: dict[values.Question, tuple[values.Room, float]] = {}
         self._widths: dict[values.Shape, int] = {}
         self._credits: dict[str | values.Shape, int] = {}
         # The projects that filters have refused since one found a host.
@@ -125,9 +131,12 @@ class Ledger:
             then > now - _MINUTE for then in self._requested)
 
     def keep_shapes(
-        self, shapes: collections.abc.Container[values.Shape]
+        self, shapes: collections.abc.Set[values.Shape]
     ) -> None:
-        """Forget how many servers of all other shapes may be sent."""
+        """Forget the room of all other shapes, and how many may be sent."""
+        questions = {shape.question for shape in shapes}
+        self.rooms = {question: room for question, room in self.rooms.items()
+                      if question in questions}
         self._widths = {shape: width for shape, width in self._widths.items()
                         if shape in shapes}
         self._refusers = {
@@ -328,6 +337,16 @@ class Ledger:
         self._ended.update(
             (uuid, build) for uuid, build in read.items()
             if build.state in (_State.LANDED, _State.FAILED_ON_HOST))
-        self._ended = {uuid: build for uuid, build in self._ended.items()
-                       if build.at >= now - HISTORY}
+        failed = [build for build in self._ended.values()
+                  if build.state is _State.FAILED_ON_HOST]
+        first = max(now - HISTORY, min(
+            (build.at for build in failed), default=now))
+        # The last that landed before tell how many may be sent.
+        last = heapq.nlargest(
+            _LAST, (build for build in self._ended.values()
+                    if build.state is _State.LANDED),
+            key=lambda build: build.at)
+        self._ended = {
+            build.uuid: build for build in (*self._ended.values(), *last)
+            if build.at >= first or build in last}
         self.hosts = broken_hosts.BrokenHosts(self._ended.values())

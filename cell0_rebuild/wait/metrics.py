@@ -46,6 +46,8 @@ class Metrics:
             'probes', 'Questions to Placement for room.')
         self._probe_seconds = self._counter(
             'probe_seconds', 'How long these took.')
+        self._oldest_answer = self._gauge(
+            'oldest_answer_seconds', 'How old the oldest answer to them is.')
         self._requests = self._counter(
             'requests', 'Rebuilds that were requested, by answer.',
             ['answer'])
@@ -91,6 +93,7 @@ class Metrics:
             self._waiting.labels(code.value).set(counts[code])
         self._shapes.set(result.shapes)
         self._oldest.set(result.oldest_seconds)
+        self._oldest_answer.set(result.oldest_answer_seconds)
         self._without_role.set(len(result.without_role))
 
     def count(self, result: sweep.SweepResult) -> None:

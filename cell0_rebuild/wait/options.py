@@ -111,8 +111,10 @@ OPTS: list[cfg.Opt] = [*wish_options.OPTS, *_PACE, *_SERVICE]
 
 # Seconds. Nova sets no time for what it asks other services.
 _TIMEOUT = 60
-# Those that are asked who has room, and what a server asks for.
-_SERVICES = ('placement', 'neutron', 'cinder', 'glance', 'cyborg')
+# Those that are asked what a server asks for, and who has room. Placement is
+# asked in turns: a question that takes long must not keep the others.
+_TIMEOUTS = {'placement': 10, **dict.fromkeys(
+    ('neutron', 'cinder', 'glance', 'cyborg'), _TIMEOUT)}
 
 # The scope of a token is the project of the server that is rebuilt.
 _USER = ('auth_url', 'username', 'user_id', 'user_domain_name',
@@ -132,8 +134,8 @@ def limit_times(conf: cfg.ConfigOpts) -> None:
     :param conf: in which Nova's options are registered. What a file says
         comes before this.
     """
-    for group in _SERVICES:
-        conf.set_default('timeout', _TIMEOUT, group)
+    for group, seconds in _TIMEOUTS.items():
+        conf.set_default('timeout', seconds, group)
 
 
 def problems(conf: cfg.ConfigOpts) -> list[str]:

@@ -11,6 +11,8 @@ from cell0_rebuild.wait import values
 
 # Seconds between two sweeps; the second while servers come back.
 _SHORTEST, _MOVING, LONGEST = 2.0, 0.25, 60.0
+# Seconds that no sweep asks for longer.
+_PASS = 5.0
 # A service rests so many times as long as a sweep of its takes, unless servers
 # come back.
 _RESTS = 4
@@ -59,20 +61,25 @@ def next_try(
         server.uuid, server.failures, backoff, backoff_max)
 
 
-def interval(
-    shapes: int, probe_seconds: float, budget: int, moving: bool
-) -> float:
+def most_seconds(budget: int) -> float:
+    """Return how long Placement may be asked for room in one sweep.
+
+    :param budget: how much of its time may be spent, in percent.
+    """
+    return min(_PASS, LONGEST * budget / 100)
+
+
+def interval(probe_seconds: float, budget: int, moving: bool) -> float:
     """Return the seconds from one sweep to the next.
 
-    :param shapes: how many probes a sweep makes.
-    :param probe_seconds: how long Placement takes for one.
+    :param probe_seconds: how long Placement was asked for room.
     :param budget: how much of that time may be spent, in percent.
     :param moving: whether servers come back now. Each that has landed makes
         way for another one.
     """
     return min(LONGEST, max(
         _MOVING if moving else _SHORTEST,
-        shapes * probe_seconds * 100 / budget))
+        probe_seconds * 100 / budget))
 
 
 def pause(interval: float, own_seconds: float, moving: bool) -> float:

@@ -218,9 +218,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             self._moved_at = now
         moving = now - self._moved_at < _MOVING
         budget = cfg.CONF[options.GROUP.name].probe_budget
-        each = result.probe_seconds / result.probes if result.probes else 0.0
         return pacing.pause(
-            pacing.interval(result.shapes, each, budget, moving),
+            pacing.interval(result.probe_seconds, budget, moving),
             own_seconds, moving)
 
 

@@ -8,6 +8,7 @@ until nothing is left to do. At the end it writes why the other servers wait.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
 import datetime
@@ -21,6 +22,7 @@ from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import times
@@ -32,7 +34,11 @@ if ty.TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 # Seconds. The order says who is first, and a minute does not matter to it.
+# Where there are many projects, each has its turn.
 _SHARE_LIFE = 60.0
+# Of the time that Placement may be asked: for what does not find room. So many
+# seconds are saved up.
+_FIFTH, _SAVED = 0.2, 3.0
 # To tell what is short takes up to ten questions.
 _SHORT_LIFE = 300.0
 # How long a question rests that Placement fails for: it may be too hard, and
@@ -58,6 +64,7 @@ class SweepResult:
         be tried.
     :param probes: how often Placement was asked for room.
     :param probe_seconds: how long Placement took for that.
+    :param oldest_answer_seconds: how old the oldest answer is.
     :param request_seconds: how long the requests for rebuilds took.
     :param oldest_seconds: how long the oldest server has waited.
     :param expired: the number of servers whose time ended since the last
@@ -75,6 +82,7 @@ class SweepResult:
     shapes: int = 0
     probes: int = 0
     probe_seconds: float = 0.0
+    oldest_answer_seconds: float = 0.0
     request_seconds: float = 0.0
     oldest_seconds: float = 0.0
     expired: int = 0
@@ -92,6 +100,7 @@ class _Run:
     """What one sweep works with.
 
     :param checked: whether it was asked if nova-api or Keystone is away.
+    :param placement_answers: whether Placement answers, though not all.
     :param waiting: who waits, by the UUIDs.
     """
 
@@ -100,6 +109,7 @@ class _Run:
     result: SweepResult
     stopped: collections.abc.Callable[[], bool]
     checked: bool = False
+    placement_answers: bool = False
     waiting: dict[str, values.Waiting] = dataclasses.field(
         default_factory=dict)
     answers: decide.Answers = dataclasses.field(
@@ -125,6 +135,7 @@ class Sweeper:
         self._short = times.Expiring[values.Question, values.Reason](
             _SHORT_LIFE, lambda: self._clock().seconds)
         self._expired: set[str] = set()
+        self._extra = times.Allowance(_SAVED)
 
     def sweep(
         self, result: SweepResult | None = None,
@@ -157,7 +168,10 @@ class Sweeper:
                 run.waiting[uuid].project_id
                 for uuid, reason in run.result.reasons.items()
                 if reason is texts.NO_ROLE}
-            self._teller.publish(run.result.reasons)
+            untold = decision.untold() if decision else set()
+            self._teller.publish({
+                uuid: reason for uuid, reason in run.result.reasons.items()
+                if uuid not in untold})
         return run.result
 
     def _settle(self, run: _Run) -> None:
@@ -221,8 +235,7 @@ class Sweeper:
         could, reasons = candidates.ready(
             run.waiting.values(), self._ledger, section, now)
         kinds = self._eyes.kinds(
-            [server.uuid for server in sorted(
-                could, key=lambda server: -server.priority)], run.waiting)
+            [server.uuid for server in _in_turns(could)], run.waiting)
         reasons.update({uuid: kind for uuid, kind in kinds.items()
                         if isinstance(kind, values.Reason)})
         known = {uuid: kind for uuid, kind in kinds.items()
@@ -233,9 +246,12 @@ class Sweeper:
         shapes = {queue.kind.shape for queue in queues}
         self._ledger.keep_shapes(shapes)
         result.shapes = len(shapes)
-        self._shares.drop_old()
         self._short.drop_old()
+        self._shares.keep({server.project_id for server in within})
+        self._extra.earn(
+            now.seconds, section.probe_budget / 100 * _FIFTH)
         run.answers.shares.update(self._shares.items())
+        run.answers.old_shares.update(self._shares.old())
         run.answers.short.update(self._short.items())
         return decide.Seen(queues, reasons, self._teller.published)
 
@@ -248,7 +264,7 @@ class Sweeper:
         if isinstance(command, commands.Send):
             self._send(command.requests, run)
         elif isinstance(command, commands.AskRooms):
-            self._ask_rooms(command.questions, run)
+            self._ask_rooms(command.projects, run)
         elif isinstance(command, commands.AskShares):
             self._ask_shares(command.project_ids, run)
         elif isinstance(command, commands.AskShort):
@@ -276,56 +292,101 @@ class Sweeper:
             run.checked = True
             self._hands.check(failed, self._ledger.accepted)
 
-    def _ask(
-        self, items: list[_Item],
-        ask: collections.abc.Callable[[_Item], _Answer],
-        answers: dict[_Item, _Answer], run: _Run,
-    ) -> list[_Item]:
-        """Ask Placement about each.
+    def _asked(
+        self, item: _Item, ask: collections.abc.Callable[[_Item], _Answer],
+        run: _Run,
+    ) -> tuple[_Answer | None, float]:
+        """Ask Placement; return the answer and how many seconds it took.
 
-        :param answers: what this adds to.
-        :returns: those that it fails for.
-        :raises NoPlacement: if it fails for all, also for what is no problem
-            to it.
+        :returns: None if it fails for this question alone.
+        :raises NoPlacement: if it fails also for what is no problem to it.
         """
-        failed: list[_Item] = []
-        for item in items:
-            if run.stopped():
-                break
-            try:
-                answers[item] = ask(item)
-            except exceptions.NoPlacement as raised:
-                LOG.warning('Placement does not answer about %s: %s', item,
-                            raised)
-                if not failed:
-                    self._eyes.check_placement()
-                failed.append(item)
-        return failed
+        begun, answer = self._clock().seconds, None
+        try:
+            answer = ask(item)
+        except exceptions.NoPlacement as raised:
+            LOG.warning('Placement does not answer about %s: %s', item,
+                        raised)
+            if not run.placement_answers:
+                self._eyes.check_placement()
+            run.placement_answers = True
+        return answer, self._clock().seconds - begun
 
-    def _ask_rooms(self, questions: list[values.Question], run: _Run) -> None:
-        def room(question: values.Question) -> values.Room:
-            started = time.monotonic()
-            found = self._eyes.room(question)
-            run.result.probes += 1
-            run.result.probe_seconds += time.monotonic() - started
-            return found
-        for question in self._ask(questions, room, run.answers.rooms, run):
-            self._ledger.rests.begin(
-                question, texts.PLACEMENT_FAILS, run.now.seconds, _FAILED,
-                _FAILED)
+    def _ask_rooms(
+        self, projects: dict[values.Question, set[str]], run: _Run
+    ) -> None:
+        """Ask about as many questions as the budget allows.
+
+        What fails takes long. Where it is to be expected, only what is saved
+        up is spent on it.
+        """
+        ledger, result = self._ledger, run.result
+        most = pacing.most_seconds(run.section.probe_budget)
+        for question, askers in projects.items():
+            if run.stopped() or result.probe_seconds >= most:
+                break
+            now = self._clock().seconds
+            fails = ledger.waste.of(question, now) or (
+                question not in ledger.rooms
+                and all(ledger.waste.of(one, now) for one in askers))
+            if fails and not self._extra:
+                continue
+            room, seconds = self._asked(question, self._eyes.room, run)
+            now = self._clock().seconds
+            result.probes += 1
+            if room is None:
+                self._extra.spend(seconds)
+                for one in (question, *askers):
+                    ledger.waste.charge(one, now)
+                ledger.rests.begin(
+                    question, texts.PLACEMENT_FAILS, now, _FAILED, _FAILED)
+            else:
+                result.probe_seconds += seconds
+                run.answers.rooms[question] = room
+                ledger.rooms[question] = room, now
+        run.answers.rooms_end = True
+        result.oldest_answer_seconds = max((
+            self._clock().seconds - ledger.rooms[question][1]
+            for question in projects if question in ledger.rooms),
+            default=0.0)
 
     def _ask_shares(self, project_ids: list[str], run: _Run) -> None:
-        shares: dict[str, float] = {}
-        failed = self._ask(project_ids, self._eyes.share, shares, run)
-        for project_id, share in shares.items():
-            self._shares.put(project_id, share)
-        run.answers.shares.update(shares, **dict.fromkeys(failed, _UNKNOWN))
+        """Ask what projects use, while the budget allows it."""
+        for project_id in project_ids:
+            if self._extra and not run.stopped():
+                share, seconds = self._asked(project_id, self._eyes.share, run)
+                self._extra.spend(seconds)
+                self._shares.put(
+                    project_id, _UNKNOWN if share is None else share)
+            share = self._shares.get(project_id)
+            run.answers.shares[project_id] = (
+                _UNKNOWN if share is None else share)
+        run.answers.old_shares.clear()
 
     def _ask_short(self, questions: list[values.Question], run: _Run) -> None:
+        """Ask what is short, likewise."""
         for question in questions:
-            try:
-                reason = self._eyes.short(question)
-            except exceptions.NoPlacement:
-                reason = texts.NO_HOST_HAS_ROOM
+            if run.stopped() or not self._extra:
+                break
+            reason, seconds = self._asked(question, self._eyes.short, run)
+            self._extra.spend(seconds)
+            reason = reason or texts.NO_HOST_HAS_ROOM
             self._short.put(question, reason)
             run.answers.short[question] = reason
+        run.answers.short_ends = True
+
+
+def _in_turns(
+    servers: collections.abc.Sequence[values.Waiting]
+) -> list[values.Waiting]:
+    """Return the servers so that one of each project comes in turn.
+
+    To find the kinds of those of one project may take very long.
+    """
+    count: collections.Counter[str] = collections.Counter()
+    places: dict[str, int] = {}
+    for server in servers:
+        count[server.project_id] += 1
+        places[server.uuid] = count[server.project_id]
+    return sorted(servers, key=lambda server: (
+        -server.priority, places[server.uuid]))

@@ -29,6 +29,9 @@ OTHERS_BUILD = _Reason(
     _Code.ORDER,
     'There is room. The server is tried when those that are being built are '
     'ACTIVE.')
+OTHERS_ASKED = _Reason(
+    _Code.ORDER,
+    'Placement was not asked about the server yet; others come first.')
 ITS_TURN = _Reason(
     _Code.ORDER,
     'Placement has room. The server is tried when it is its turn.')

@@ -21,6 +21,31 @@ def now() -> values.Now:
     return values.Now(timeutils.utcnow(), time.monotonic())
 
 
+class Allowance:
+    """Seconds that may be spent: a part of the time that passes."""
+
+    def __init__(self, most: float) -> None:
+        """:param most: how many are saved up, at first and later."""
+        self._most = self._left = most
+        self._at: float | None = None
+
+    def earn(self, now: float, part: float) -> None:
+        """Add a part of the time since the last call.
+
+        :param now: seconds of a clock that never goes back.
+        """
+        passed = 0.0 if self._at is None else now - self._at
+        self._left = min(self._most, self._left + passed * part)
+        self._at = now
+
+    def spend(self, seconds: float) -> None:
+        """Take seconds away, perhaps more than there are."""
+        self._left -= seconds
+
+    def __bool__(self) -> bool:
+        return self._left > 0
+
+
 class Expiring(ty.Generic[_Key, _Value]):
     """Values that are good for so many seconds."""
 

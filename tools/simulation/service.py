@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
 import datetime
@@ -72,6 +73,7 @@ class Service:
         self._known: dict[str, _Server] = {}
         self._ended: dict[str, tuple[float, values.State]] = {}
         self._sent: set[str] = set()
+        self._builds = collections.deque[values.Build](maxlen=10)
         self._shapes = {flavor: values.Shape(_question(flavor))
                         for flavor in workload.FLAVORS}
         self._flavors = {shape.question: flavor
@@ -108,7 +110,7 @@ class Service:
         if self._sent or any(map(self._has_room, shapes)):
             self._sweeper.sweep()
         self._world.at(self._world.now + pacing.interval(
-            len(shapes), _PROBE, self._section.probe_budget, False),
+            len(shapes) * _PROBE, self._section.probe_budget, False),
             self._turn)
 
     def _has_room(self, shape: values.Shape) -> bool:
@@ -146,11 +148,15 @@ class Service:
             return _State.SPAWNING if uuid in self._ended else _State.SENT
         self._sent.discard(uuid)
         del self._ended[uuid]
+        if state is _State.LANDED:
+            self._builds.append(values.Build(
+                uuid, self._known[uuid].record.project_id, state,
+                self._now().utc))
         return state
 
     def builds(self, begin: datetime.datetime) -> list[values.Build]:
-        """Return none: nobody else requests rebuilds."""
-        return []
+        """Return those that have ended last; none fails on a host."""
+        return [*self._builds]
 
     def room(self, question: values.Question) -> values.Room:
         """Return what Placement offers."""

@@ -166,7 +166,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_it_sweeps_sooner_only_while_servers_come_back(self):
         moving = []
 
-        def interval(shapes, seconds, budget, come_back):
+        def interval(seconds, budget, come_back):
             moving.append(come_back)
             return 0.05
         self.useFixture(fixtures.MonkeyPatch(

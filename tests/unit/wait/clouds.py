@@ -30,6 +30,7 @@ class Cloud:
     :ivar broken: the hosts on which all builds fail.
     :ivar hosts: how many there are, which take builds in turns.
     :ivar fail: called with what Placement is asked about.
+    :ivar takes: how many seconds it takes for that, by a part of it.
     :ivar is_away: whether nova-api and Keystone answer nobody.
     """
 
@@ -47,7 +48,7 @@ class Cloud:
         self.hosts, self.broken, self.ended = 10, set(), []
         self.answer = lambda server: None
         self.fail = lambda asked: None
-        self.asked = collections.Counter()
+        self.takes, self.asked = {}, collections.Counter()
         self.shares, self.told = {}, {}
         self.shown, self.read = set(), set()
         self.checks, self.is_away = [], False
@@ -82,7 +83,9 @@ class Cloud:
         while self.seconds < end and not until():
             swept = self.sweeper.sweep()
             # It would be sooner while servers come back.
-            self.seconds += pacing.interval(swept.shapes, PROBE, 5, False)
+            self.seconds += pacing.interval(
+                max(swept.probe_seconds, swept.probes * PROBE),
+                self.section.probe_budget, False)
         return swept
 
     def landed_of(self, uuids):
@@ -136,18 +139,23 @@ class Cloud:
         return [build for build in self.ended if build.at >= begin]
 
     def room(self, question):
-        self.asked[question] += 1
-        self.fail(question)
+        self._ask(question)
         servers = self.rooms.get(question, 999)
         return values.Room(min(servers, 50), servers)
 
     def share(self, project_id):
-        self.asked[project_id] += 1
-        self.fail(project_id)
+        self._ask(project_id)
         return self.shares.get(project_id, 0.0)
+
+    def _ask(self, asked):
+        self.asked[asked] += 1
+        self.seconds += sum(seconds for part, seconds in self.takes.items()
+                            if part in str(asked))
+        self.fail(asked)
 
     def short(self, question):
         self.asked['short'] += 1
+        self.seconds += self.takes.get('short', 0)
         return values.Reason(values.Code.CAPACITY, 'No host has 1 VCPU free.')
 
     def request(self, servers):

@@ -64,7 +64,8 @@ class DecideTestCase(testtools.TestCase):
             decide.Seen(queues, {}, lambda uuid: None),
             decide.Answers(
                 {kind.shape.question: room for kind, room in rooms.items()},
-                True, {queue.project_id: 0.0 for queue in queues}),
+                builds=True,
+                shares={queue.project_id: 0.0 for queue in queues}),
             self.ledger, self.section, self.present())
 
     def refusal(self, kind=SMALL, **known):

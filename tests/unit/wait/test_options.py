@@ -103,8 +103,9 @@ class OptionsTest(testtools.TestCase):
         conf([], default_config_files=[], default_config_dirs=[])
         self.addCleanup(conf.clear_default, 'timeout', 'placement')
         options.limit_times(conf)
-        for group in ('placement', 'neutron', 'cinder', 'glance', 'cyborg'):
-            self.assertEqual(60, conf[group].timeout, group)
+        for group, seconds in {'placement': 10, 'neutron': 60, 'cinder': 60,
+                               'glance': 60, 'cyborg': 60}.items():
+            self.assertEqual(seconds, conf[group].timeout, group)
             self.addCleanup(conf.clear_default, 'timeout', group)
         conf.set_override('timeout', 5, 'neutron')
         self.assertEqual(5, conf.neutron.timeout)
@@ -113,9 +114,9 @@ class OptionsTest(testtools.TestCase):
         conf = self.useFixture(config_fixture.Config(nova_conf.CONF)).conf
         conf([], default_config_files=[], default_config_dirs=[])
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.options._TIMEOUT', 1))
+            'cell0_rebuild.wait.options._TIMEOUTS', {'placement': 1}))
         options.limit_times(conf)
-        for group in options._SERVICES:
+        for group in options._TIMEOUTS:
             self.addCleanup(conf.clear_default, 'timeout', group)
         with socket.create_server(('127.0.0.1', 0)) as listening:
             port = listening.getsockname()[1]

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Placement is asked within a budget, and by turns."""
+
+import ddt
+
+from cell0_rebuild import exceptions
+from tests.unit.wait import clouds
+from tests.unit.wait import samples
+from tests.unit.wait import test_isolation
+
+HOUR = test_isolation.HOUR
+
+
+def shape(number):
+    """Return the kind of one of many shapes."""
+    return samples.kind(f'resources=VCPU:1,CUSTOM_{number}:1')
+
+
+@ddt.ddt
+class BudgetTest(test_isolation.IsolationTestCase):
+
+    def asked_seconds(self):
+        """Return how long Placement was asked for room."""
+        return 0.03 * sum(
+            count for question, count in self.cloud.asked.items()
+            if 'VCPU' in str(question))
+
+    def fill(self, shapes, projects=1):
+        """Have servers of many shapes wait that no host has room for."""
+        self.cloud.takes['CUSTOM'] = 0.03
+        self.offend(shapes, projects, shape)
+        for number in range(shapes):
+            self.cloud.rooms[shape(number).shape.question] = 0
+
+    @test_isolation.spread()
+    def test_a_thousand_shapes_cost_no_more_than_the_budget(self, projects):
+        self.fill(1000, projects)
+        self.cloud.run(HOUR / 6)
+        self.assertLess(self.asked_seconds(), 0.05 * HOUR / 6 + 3)
+        times = [self.cloud.asked[shape(number).shape.question]
+                 for number in range(1000)]
+        self.assertEqual((1, 2), (min(times), max(times)))
+
+    def test_room_for_one_of_many_shapes_is_found_in_its_turn(self):
+        self.fill(300)
+        self.cloud.run(HOUR / 3)
+        found = self.cloud.rooms[shape(299).shape.question] = 1
+        begun = self.cloud.seconds
+        self.cloud.run(HOUR, lambda: len(self.cloud.landed) == found)
+        self.assertLess(self.cloud.seconds - begun, 300)
+
+    def test_the_age_of_the_oldest_answer_is_told(self):
+        self.fill(300)
+        swept = self.cloud.run(HOUR / 6)
+        self.assertTrue(60 < swept.oldest_answer_seconds < 300)
+
+    def test_those_not_asked_about_in_a_sweep_still_wait_for_room(self):
+        self.fill(300)
+        swept = self.cloud.run(HOUR / 2)
+        self.assertEqual({'capacity'}, {
+            reason.code.value for reason in swept.reasons.values()})
+
+    @test_isolation.spread()
+    def test_questions_that_take_ten_seconds_delay_others_little(
+            self, projects):
+        usual = clouds.Cloud()
+        self.cloud, cloud = usual, self.cloud
+        alone = self.seconds_to_land(self.others())
+        self.cloud = cloud
+        self.offend(30, projects, shape)
+        self.cloud.takes['CUSTOM'] = 10
+
+        def fail(asked):
+            if 'CUSTOM' in str(asked):
+                raise exceptions.NoPlacement('Read timed out.')
+        self.cloud.fail = fail
+        # Each project is found out by one question.
+        self.assertLessEqual(
+            self.seconds_to_land(self.others()), 1.2 * alone + 12 * projects)
+
+    def test_what_is_short_is_asked_after_the_requests_and_not_for_long(self):
+        self.fill(50)
+        self.cloud.takes['short'] = 0.3
+        others = self.others(1)
+        log, first, publish = [], {}, self.cloud.publish
+        # A text changes only with its code.
+        self.cloud.publish = lambda reasons_of: (
+            first.update({**reasons_of, **first}), publish(reasons_of))
+        self.cloud.answer = lambda server: log.append('request')
+        short = self.cloud.short
+        self.cloud.short = lambda question: (
+            log.append('short'), short(question))[1]
+        self.cloud.sweeper.sweep()
+        self.assertEqual('request', log[0])
+        self.assertLessEqual(len(log), 12)
+        self.assertNotIn(others[0], self.cloud.told)
+        # Who is not told yet is told later, with what is short.
+        self.cloud.run(HOUR / 2)
+        self.assertEqual(
+            {'No host has 1 VCPU free.'},
+            {reason.text for reason in first.values()})
+
+    def test_a_sweep_that_is_stopped_asks_not_what_is_short(self):
+        self.fill(5)
+        self.cloud.sweeper.sweep(
+            stopped=lambda: self.cloud.asked['short'] > 1)
+        self.assertEqual(2, self.cloud.asked['short'])
+
+    def test_the_usage_of_a_thousand_projects_is_read_by_turns(self):
+        for number in range(1000):
+            self.cloud.wait(1, f'project-{number}')
+        self.cloud.takes['project-'] = 0.02
+        self.cloud.rooms[clouds.SMALL.shape.question] = 1
+        self.cloud.answer = lambda server: test_isolation.values.Answer(
+            test_isolation.Outcome.BLOCKED)
+        self.cloud.section.per_minute = 1
+        self.cloud.run(HOUR)
+        asked = sum(count for item, count in self.cloud.asked.items()
+                    if 'project-' in str(item))
+        self.assertLess(0.02 * asked, 0.01 * HOUR + 3.1)
+        self.assertEqual(1000, len([
+            item for item in self.cloud.asked if 'project-' in str(item)]))
+
+    def test_one_of_each_project_is_looked_at_in_turn(self):
+        self.offend(1000, 1)
+        [other] = self.cloud.wait(1, 'other')
+        looked = []
+        self.cloud.kinds = lambda uuids, waiting: looked.extend(uuids) or {}
+        self.cloud.sweeper.sweep()
+        self.assertIn(other, looked[:2])
