@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import typing as ty
 import uuid
 
 
@@ -33,11 +34,50 @@ def text(given: str) -> str:
     return given
 
 
-def add_server(parser: argparse.ArgumentParser) -> None:
-    """Add the server that a command is about."""
+class NoServer(Exception):
+    """No server is meant, or several; the text says what to give."""
+
+
+def add_server(
+    parser: argparse.ArgumentParser, others: ty.Any = None
+) -> None:
+    """Add the server that a command is about.
+
+    :param others: the group of what can be given in its place, or None.
+    """
+    how: dict[str, ty.Any] = {'nargs': '?'} if others else {}
+    (others or parser).add_argument(
+        'server', metavar='SERVER', **how,
+        help='The UUID of the server, or its name with --project.')
     parser.add_argument(
-        'server', type=server, metavar='SERVER',
-        help='The UUID of the server.')
+        '--project', metavar='ID', help='Of the server, if SERVER is a name.')
+
+
+def uuid_of(options: argparse.Namespace) -> str:
+    """Return the UUID of the server that a command is about.
+
+    :param options: what :func:`add_server` has parsed.
+    :raises NoServer: if that is not clear.
+    """
+    from cell0_rebuild.wait import names
+    given, project_id = options.server, options.project
+    try:
+        return str(uuid.UUID(given))
+    except ValueError:
+        if project_id is None:
+            raise NoServer(
+                f'{given!r} is not the UUID of a server. Give the UUID, which '
+                f'"openstack server show NAME -f value -c id" prints, or the '
+                f'name with --project ID.') from None
+    found = names.uuids(given, project_id)
+    if len(found) == 1:
+        return found[0]
+    raise NoServer(
+        f'Project {project_id} has several servers {given!r} in cell0. Give '
+        f'the UUID of one: {", ".join(found)}.' if found else
+        f'Project {project_id} has no server {given!r} in cell0. --project '
+        f'is the ID of the project, which "openstack project show NAME -f '
+        f'value -c id" prints.')
 
 
 def add_format(parser: argparse.ArgumentParser, *others: str) -> None:

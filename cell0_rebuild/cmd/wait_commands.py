@@ -13,7 +13,7 @@ from oslo_config import cfg
 from cell0_rebuild.cmd import arguments
 from cell0_rebuild.cmd import wait_list
 
-DONE, REFUSED = 0, 1
+DONE, REFUSED, INVALID = 0, 1, 2
 
 _EXIT_CODES = (
     'Exit codes: 0, it is done; 1, it is refused for a server, and the text '
@@ -49,9 +49,7 @@ def add_parser(subparsers: ty.Any) -> None:
         'End the waiting of a server: it is shown as ERROR. Its owner can '
         'still rebuild it.')
     which = command.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        'server', type=arguments.server, metavar='SERVER', nargs='?',
-        help='The UUID of the server.')
+    arguments.add_server(command, which)
     which.add_argument(
         '--all', action='store_true', help='Of all servers that wait.')
 
@@ -69,23 +67,25 @@ def _add(
 
 def _set(options: argparse.Namespace) -> int:
     return _decide(
-        options.server, f'has the priority {options.priority}',
+        options, f'has the priority {options.priority}',
         priority=options.priority)
 
 
 def _hold(options: argparse.Namespace) -> int:
     return _decide(
-        options.server, 'is held', held=True, reason=options.reason)
+        options, 'is held', held=True, reason=options.reason)
 
 
 def _release(options: argparse.Namespace) -> int:
     return _decide(
-        options.server, 'is released', held=False, reason=None, ended=False)
+        options, 'is released', held=False, reason=None, ended=False)
 
 
-def _decide(server: str, done: str, **entries: ty.Any) -> int:
+def _decide(
+    options: argparse.Namespace, done: str, **entries: ty.Any
+) -> int:
     from cell0_rebuild.wait import operator_actions
-    return _told(operator_actions.decide, server, done, **entries)
+    return _told(operator_actions.decide, options, done, **entries)
 
 
 def _end(options: argparse.Namespace) -> int:
@@ -93,24 +93,32 @@ def _end(options: argparse.Namespace) -> int:
 
     from cell0_rebuild.wait import operator_actions
     from cell0_rebuild.wait import wish_options
-    servers: ty.Iterable[str] = [options.server]
-    if options.all:
-        wish_options.register(cfg.CONF)
-        servers = (server.uuid for server in operator_actions.all_waiting(
-            nova_context.get_admin_context(), wish_options.site(cfg.CONF)))
-    return max((_told(operator_actions.end, server, 'waits no longer')
-                for server in servers), default=DONE)
+    done = 'waits no longer'
+    if not options.all:
+        return _told(operator_actions.end, options, done)
+    wish_options.register(cfg.CONF)
+    return max((
+        _told(operator_actions.end, argparse.Namespace(
+            server=server.uuid, project=None), done)
+        for server in operator_actions.all_waiting(
+            nova_context.get_admin_context(), wish_options.site(cfg.CONF))),
+        default=DONE)
 
 
 def _told(
-    act: ty.Callable[..., None], server: str, done: str, **entries: ty.Any
+    act: ty.Callable[..., None], options: argparse.Namespace, done: str,
+    **entries: ty.Any,
 ) -> int:
     """Do something, say that it is done or why not; return the exit code."""
     from nova import context as nova_context
 
     from cell0_rebuild.wait import operator_actions
     try:
+        server = arguments.uuid_of(options)
         act(nova_context.get_admin_context(), server, **entries)
+    except arguments.NoServer as error:
+        print(error, file=sys.stderr)
+        return INVALID
     except operator_actions.Refused as error:
         print(error, file=sys.stderr)
         return REFUSED

@@ -16,7 +16,7 @@ from cell0_rebuild.cmd import arguments
 if ty.TYPE_CHECKING:
     from cell0_rebuild.wait import why
 
-FITS, SHORT, FAILED = 0, 3, 1
+FITS, FAILED, INVALID, SHORT = 0, 1, 2, 3
 
 _EXIT_CODES = (
     'Exit codes: 0, Placement has room now; 1, it cannot be told; 2, the '
@@ -48,7 +48,10 @@ def run(options: argparse.Namespace) -> int:
     from cell0_rebuild.wait import why
     try:
         found = why.explain(
-            nova_context.get_admin_context(), options.server)
+            nova_context.get_admin_context(), arguments.uuid_of(options))
+    except arguments.NoServer as error:
+        print(error, file=sys.stderr)
+        return INVALID
     except why.NotBuried as error:
         print(error, file=sys.stderr)
         return FAILED

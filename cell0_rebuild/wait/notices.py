@@ -110,13 +110,23 @@ class Notices:
         self._published, self._good_until = published, good_until
 
     def _write(self, uuid: str, reason: values.Reason) -> bool:
-        written = False
-        with outages.skipped('The message', uuid):
-            written = bool(_write(
-                self._context, uuid, texts.fitting(reason.message())))
+        written = tell(self._context, uuid, reason)
         if written:
             self._published[uuid] = reason.code.value
         return written
+
+
+def tell(
+    context: nova_context.RequestContext, uuid: str, reason: values.Reason
+) -> bool:
+    """Tell an owner why a server waits, or that it waits no longer.
+
+    :param context: an administrator's, targeted at cell0.
+    :returns: False if it is deleted or on its way, or cannot be written.
+    """
+    with outages.skipped('The message', uuid):
+        return bool(_write(context, uuid, texts.fitting(reason.message())))
+    return False
 
 
 @main_db_api.pick_context_manager_reader

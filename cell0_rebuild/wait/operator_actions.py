@@ -19,8 +19,10 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import location
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild.wait import buried
+from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import shown_status
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import wishes
 
 if ty.TYPE_CHECKING:
@@ -60,6 +62,9 @@ def decide(
         raise Unknown(
             f'The request spec of server {instance_uuid} is damaged.'
         ) from error
+    cctxt = cells.in_cell0(context)
+    if entries.get('held') and notices.messages(cctxt, [instance_uuid]):
+        notices.tell(cctxt, instance_uuid, texts.HELD)
 
 
 def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
@@ -76,6 +81,7 @@ def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
             raise
     else:
         shown_status.show_error(cctxt, instance_uuid)
+    notices.tell(cctxt, instance_uuid, texts.ENDED)
 
 
 def all_waiting(

@@ -109,9 +109,11 @@ def _set_state(
     context: nova_context.RequestContext, uuid: str, old: list[str], new: str
 ) -> bool:
     model = models.Instance
+    changes = {'vm_state': new}
+    if new == vm_states.BUILDING:
+        # To its owner the server has not changed by it.
+        changes['updated_at'] = model.updated_at
     return bool(context.session.query(model).filter_by(
         uuid=uuid, deleted=0, host=None, launched_at=None, task_state=None,
     ).filter(model.hidden.isnot(True), model.vm_state.in_(old)).update(
-        # To its owner the server has not changed by it.
-        {'vm_state': new, 'updated_at': model.updated_at},
-        synchronize_session=False))
+        changes, synchronize_session=False))

@@ -21,8 +21,8 @@ MORE_IS_SHORT = _Reason(
     'asks for is short.')
 FILTERS_REFUSE = _Reason(
     _Code.SCHEDULER,
-    'There is room, but the filters of the scheduler refuse all hosts with '
-    'room. It is tried again later.')
+    'There is room, but the last server like it that was tried found no host. '
+    'It is tried again later.')
 OTHERS_FIRST = _Reason(
     _Code.ORDER, 'There is room; other servers come first.')
 OTHERS_BUILD = _Reason(
@@ -54,6 +54,9 @@ EXPIRED = _Reason(
     _Code.EXPIRED,
     'Its time is over, and the server waits no longer. Its owner can still '
     'rebuild it.')
+ENDED = _Reason(
+    _Code.ENDED,
+    'An operator has ended the waiting. Its owner can still rebuild it.')
 NO_ROLE = _Reason(
     _Code.BLOCKED,
     'The waiting service has no role in the project of the server.')

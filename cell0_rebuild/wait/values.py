@@ -34,6 +34,7 @@ class Code(enum.Enum):
     BLOCKED = 'blocked'
     AWAY = 'away'
     EXPIRED = 'expired'
+    ENDED = 'ended'
 
 
 class Outcome(enum.Enum):

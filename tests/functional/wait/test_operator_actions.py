@@ -9,9 +9,13 @@ from nova.db.api import models as api_models
 from nova.db.main import models
 from nova.objects import request_spec
 from oslo_config import cfg
+from oslo_utils import fixture as time_fixture
 from oslo_utils import timeutils
 
+from cell0_rebuild import cells
 from cell0_rebuild import objects
+from cell0_rebuild.wait import notices
+from cell0_rebuild.wait import texts
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -67,6 +71,40 @@ class DecidingTestCase(census_base.WaitingTestCase):
         self.decide('end')
         self.assert_who_waits([])
         self.assert_shown_once(self.server['id'], 'ERROR')
+
+    def told(self):
+        """Return what the owner reads of the waiting."""
+        return [action['message'].partition(':')[0] for action
+                in self.api.get_instance_actions(self.server['id'])
+                if action['action'] == 'wait']
+
+    def test_the_owner_reads_that_a_server_is_held_and_ended(self):
+        self.decide('hold')
+        self.assertEqual([], self.told())
+        cctxt = cells.in_cell0(nova_context.get_admin_context())
+        notices.tell(cctxt, self.server['id'], texts.NO_HOST_HAS_ROOM)
+        for command, code in (('hold', 'held'), ('end', 'ended')):
+            self.decide(command)
+            self.assertEqual([code], self.told())
+
+    def test_who_asks_what_has_changed_sees_the_end(self):
+        self._show_build(self.server)
+        began = timeutils.utcnow() + 2 * census_base.HOUR
+        self.useFixture(time_fixture.TimeFixture(began))
+        self.decide('end')
+        [found] = self.api.get_servers(search_opts={
+            'changes-since': f'{began:%Y-%m-%dT%H:%M:%SZ}'})
+        self.assertEqual('ERROR', found['status'])
+
+    def test_a_server_can_be_named_with_its_project(self):
+        name, project = self.server['name'], self.server['tenant_id']
+        code, said = commands.run('hold', name, '--project', project)
+        self.assertEqual(
+            (0, f'Server {self.server["id"]} is held.\n'), (code, said))
+        self.bury(name=name)
+        code, said = commands.run('release', name, '--project', project)
+        self.assertEqual(2, code)
+        self.assertIn(f'Give the UUID of one: {self.server["id"]}, ', said)
 
     def test_who_was_ended_waits_again_when_it_is_released(self):
         self.decide('end')

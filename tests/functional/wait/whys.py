@@ -22,7 +22,7 @@ class WhyMixin(asking.AskingMixin):
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(
                 errors):
             code = why.run(argparse.Namespace(
-                server=server['id'], format='json'))
+                server=server['id'], project=None, format='json'))
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
         text = output.getvalue()
