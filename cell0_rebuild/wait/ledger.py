@@ -51,8 +51,9 @@ _OF_PROJECTS = (_Outcome.NO_ROLE, _Outcome.NO_ENDPOINT)
 _REFUSED = (values.Code.BLOCKED.value, values.Code.QUOTA.value)
 
 # nova-api or Keystone has not looked at the request.
-AWAY = (_Outcome.FAILED, _Outcome.AWAY, _Outcome.NO_KEYSTONE,
-        _Outcome.BAD_CREDENTIALS)
+NO_ANSWER = (_Outcome.FAILED, _Outcome.AWAY, _Outcome.NO_KEYSTONE,
+             _Outcome.BAD_CREDENTIALS)
+_AWAY = (*NO_ANSWER, _Outcome.LATER)
 # How long who got no answer rests, at first and at most.
 _SOON, _A_MINUTE = datetime.timedelta(seconds=2), datetime.timedelta(minutes=1)
 
@@ -183,7 +184,7 @@ class Ledger:
                     server.uuid, answer.reason or texts.UNREADABLE,
                     now.seconds, section.backoff, section.backoff_max)
             return
-        if outcome not in (*AWAY, *_OF_PROJECTS):
+        if outcome not in (*_AWAY, *_OF_PROJECTS):
             self._requested.append(now.seconds)
         while self._requested and (
                 self._requested[0] <= now.seconds - _MINUTE):
@@ -196,15 +197,19 @@ class Ledger:
             self.accepted = server
             self.trusted.add(server.project_id)
             self.away.clear()
-        elif outcome in AWAY:
-            self._is_away(server, now.seconds)
+        elif outcome in _AWAY:
+            self._is_away(
+                server, values.Reason(values.Code.AWAY, answer.text)
+                if outcome is _Outcome.LATER else texts.NO_ANSWER, now.seconds)
         else:
             for who in (server.uuid, request.kind, server.project_id):
                 self.waste.charge(who, now.seconds)
             self.trusted.discard(server.project_id)
             self._refused(server, answer, section, now.seconds)
 
-    def _is_away(self, server: values.Waiting, now: float) -> None:
+    def _is_away(
+        self, server: values.Waiting, reason: values.Reason, now: float
+    ) -> None:
         """Let a server rest whose request got no answer.
 
         So does its project, if that is so of two of its servers.
@@ -213,10 +218,10 @@ class Ledger:
         uuids.add(server.uuid)
         self.away[server.project_id] = uuids, now
         self.waste.charge(server.uuid, now)
-        self.rests.begin(server.uuid, texts.NO_ANSWER, now, _SOON, _A_MINUTE)
+        self.rests.begin(server.uuid, reason, now, _SOON, _A_MINUTE)
         if len(uuids) > 1:
             self.rests.begin(
-                server.project_id, texts.NO_ANSWER, now, _SOON, _A_MINUTE)
+                server.project_id, reason, now, _SOON, _A_MINUTE)
 
     @property
     def is_narrow(self) -> bool:

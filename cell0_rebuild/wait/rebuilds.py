@@ -43,6 +43,8 @@ _WITHOUT_CELL = '2.69'
 
 # What nova-api says of a server that somebody else has changed meanwhile.
 _RACES = ('while it is in', 'by another request at the same time')
+# What it says where another service, which it names, does not answer.
+_LATER = 'ry again later'
 
 
 class WrongOptions(Exception):
@@ -180,6 +182,8 @@ def _outcome(answer: requests.Response) -> values.Outcome:
         return values.Outcome.GONE
     if code == 409 and any(race in text for race in _RACES):
         return values.Outcome.BUSY
+    if code == 409 and _LATER in text:
+        return values.Outcome.LATER
     if code in (400, 409):
         return values.Outcome.BLOCKED
     return values.Outcome.AWAY if code in _AWAY else values.Outcome.FAILED

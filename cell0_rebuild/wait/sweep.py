@@ -12,7 +12,6 @@ import collections
 import collections.abc
 import dataclasses
 import datetime
-import time
 import typing as ty
 
 from oslo_log import log as logging
@@ -39,6 +38,8 @@ _SHARE_LIFE = 60.0
 # Of the time that Placement may be asked: for what does not find room. So many
 # seconds are saved up.
 _FIFTH, _SAVED = 0.2, 3.0
+# No sweep goes on with requests for longer.
+_PASS = 5.0
 # To tell what is short takes up to ten questions.
 _SHORT_LIFE = 300.0
 # How long a question rests that Placement fails for: it may be too hard, and
@@ -158,7 +159,9 @@ class Sweeper:
             while not stopped():
                 decision = decide.Decision(
                     seen, run.answers, self._ledger, run.section, run.now)
-                if decision.command is None:
+                # Those that come next are also sooner in the next sweep.
+                if decision.command is None or (
+                        run.result.request_seconds >= _PASS):
                     break
                 self._obey(decision.command, run)
         finally:
@@ -274,10 +277,10 @@ class Sweeper:
             run.answers.builds = True
 
     def _send(self, requests: list[values.Request], run: _Run) -> None:
-        started = time.monotonic()
+        started = self._clock().seconds
         answers = self._hands.request(
             [request.server for request in requests])
-        run.result.request_seconds += time.monotonic() - started
+        run.result.request_seconds += self._clock().seconds - started
         failed = None
         for request, answer in zip(requests, answers):
             uuid = request.server.uuid
@@ -285,7 +288,7 @@ class Sweeper:
                 run.answers.not_asked[uuid] = answer.reason
             else:
                 run.result.answers[uuid] = answer
-            if answer.outcome in ledgers.AWAY:
+            if answer.outcome in ledgers.NO_ANSWER:
                 failed = answer
             self._ledger.answered(request, answer, run.section, run.now)
         if failed is not None and not run.checked:

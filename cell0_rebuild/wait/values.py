@@ -41,7 +41,8 @@ class Outcome(enum.Enum):
     """What became of a request for a rebuild.
 
     nova-api or Keystone may be away for one server or project alone. Without a
-    token nothing was asked of nova-api.
+    token nothing was asked of nova-api. LATER is what nova-api says where
+    another service is away.
     """
 
     ACCEPTED = 'accepted'
@@ -53,6 +54,7 @@ class Outcome(enum.Enum):
     NO_ENDPOINT = 'no endpoint'
     FAILED = 'failed'
     AWAY = 'away'
+    LATER = 'later'
     NO_KEYSTONE = 'no keystone'
     BAD_CREDENTIALS = 'bad credentials'
     NOT_ASKED = 'not asked'

@@ -8,6 +8,7 @@ from oslo_config import cfg
 from oslo_utils.fixture import uuidsentinel
 import webob
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import values
 from tests.functional import base
@@ -96,6 +97,12 @@ class RebuildsTestCase(base.FunctionalTestCase):
         self.keystone.down = True
         self.rebuilds = rebuilds.RebuildClient(cfg.CONF)
         self.assert_outcome(Outcome.NO_KEYSTONE)
+
+    def test_a_service_that_nova_api_cannot_ask_is_told_from_a_refusal(self):
+        self.useFixture(fixtures.MockPatch(
+            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            side_effect=exceptions.NoConductor()))
+        self.assertIn('no nova-conductor', self.assert_outcome(Outcome.LATER))
 
     def test_a_request_that_gets_no_answer_is_told_from_no_token(self):
         self.useFixture(fixtures.MockPatch(

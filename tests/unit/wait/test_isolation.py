@@ -124,7 +124,8 @@ class NoAnswerTest(IsolationTestCase):
 
     @ddt.data(*(
         (outcome, projects) for projects in (1, 3, 30) for outcome in (
-            Outcome.FAILED, Outcome.AWAY, Outcome.NO_KEYSTONE)))
+            Outcome.FAILED, Outcome.AWAY, Outcome.NO_KEYSTONE,
+            Outcome.LATER)))
     @ddt.unpack
     def test_others_land_as_soon(self, outcome, projects):
         usual = clouds.Cloud()
@@ -143,9 +144,10 @@ class NoAnswerTest(IsolationTestCase):
         self.cloud.sweeper.sweep()
         self.assertIsNotNone(self.requested(others))
 
-    def test_who_got_no_answer_rests_for_a_minute_at_most(self):
+    @ddt.data(Outcome.AWAY, Outcome.LATER)
+    def test_who_got_no_answer_rests_for_a_minute_at_most(self, outcome):
         self.offend(1, 1)
-        self.answer(Outcome.AWAY)
+        self.answer(outcome)
         self.cloud.run(HOUR)
         moments = [seconds for seconds, _ in self.cloud.requests]
         self.assertLess(moments[1] - moments[0], 6)

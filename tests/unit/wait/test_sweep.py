@@ -181,6 +181,17 @@ class SweepTest(SweepTestCase):
         self.cloud.run(60)
         self.assertEqual(6, len(self.requested()))
 
+    def test_a_sweep_makes_requests_for_five_seconds(self):
+        self.cloud.wait(50)
+        self.cloud.section.per_minute = 99
+
+        def answer(server):
+            self.cloud.seconds += 1
+            return BLOCKED
+        self.cloud.answer = answer
+        self.sweep()
+        self.assertEqual(5, len(self.requested()))
+
     def test_a_sweep_that_is_stopped_asks_for_nothing_more(self):
         self.cloud.wait(2)
         self.sweep(stopped=lambda: bool(self.cloud.asked))
