@@ -65,7 +65,7 @@ FOLDERS = {'unit': ('tests/unit', 'tests/integration'),
            'processes': ('tests/integration',)}
 SHARED = ('requirements.txt', 'test-requirements.txt', 'setup.cfg',
           'tools/environment.sh', 'tools/run_tests.py', 'tests/__init__.py',
-          'tests/releases.py', 'tests/signatures.py')
+          'tests/releases.py', 'tests/signatures.py', 'tests/suites.yaml')
 HEADER = ('Nova', 'Python', 'suite', 'passed', 'skipped', 'failed', 'seconds',
           'on the present state')
 WRITTEN = ('Nova', 'Python', 'Its highest microversion',

@@ -5,16 +5,10 @@
 Usage: run_tests.py SUITE [SUITE ...] [PATTERN]
        run_tests.py SUITE [SUITE ...] OPTION ... [PATTERN]
 
-A suite is a folder of tests/, or "eventlet" or "threads": the main functional
-tests in Nova's other concurrency mode. "processes" are the integration tests
-that a Nova of any environment can pass. "main", "commands" and "waiting" are
-the tests that say most in least time, for a release of Nova that CI does not
-run all of them on. "faults" runs a sample of the faults that
-tools/run_faults.py runs all of, and "races" one of the orders that
-tools/run_races.py runs all of. A suite with "few-" before its name is the part
-of it that CI runs. PATTERN selects tests by regular expression. With
-options of "stestr run", like "--failing" or "--serial", stestr shows its own
-display.
+A suite is a folder of tests/, or a part of one that tests/suites.yaml names;
+one with "few-" before its name is the part that each change has to pass.
+PATTERN selects tests by regular expression. With options of "stestr run", like
+"--failing" or "--serial", stestr shows its own display.
 """
 
 import collections
@@ -36,6 +30,7 @@ from rich import progress
 from stestr.commands import run as command_run
 import subunit
 import testtools
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -50,109 +45,25 @@ COLUMNS = ('{task.description:<12}', progress.BarColumn(),
            progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
            '{task.fields[counts]}')
 
-# What "make test" leaves to "make test-all", and "make few-e2e" to "make e2e",
-# by the reason for it. Of a test with data of ddt, that is all but the first,
-# too.
-FURTHER = r'\.test_[^.\d]*_(?:0?[2-9]|[1-4]\d)(?:_[^.]*)?$'
-LONG = {
-    'it takes minutes': (
-        'e2e.test_capacity', 'e2e.test_guests', 'e2e.test_restarts',
-        'functional.api.test_fuzz', 'integration.test_crashes',
-        'integration.test_soak', 'integration.test_stress',
-        'unit.test_nova_tests', 'unit.test_simulation'),
-    'each test waits for others that stall, or for transactions': (
-        'functional.moves.test_resources',
-        'functional.moves.test_stalled_burials',
-        'integration.test_lost_updates'),
-    'the faults have a part of it at each step': (
-        'functional.moves.test_lost_commits',
-        'functional.recovery.test_stages'),
-    'the races have a part of it': ('functional.recovery.test_recover_races',),
-    'each test builds several servers, of one kind each': (
-        'functional.api.test_quota_window',
-        'functional.moves.test_throttle',
-        'functional.requests.test_comparison',
-        'functional.requests.test_comparison_devices',
-        'functional.requests.test_comparison_scheduling',
-        'functional.requests.test_groups', 'functional.requests.test_later',
-        'functional.requests.test_requests_accelerators',
-        'functional.requests.test_requests_libvirt',
-        'functional.requests.test_requests_pci',
-        'functional.requests.test_requests_qos',
-        'functional.volumes.test_images_table_long',
-        'functional.volumes.test_volumes_kinds',
-        'functional.volumes.test_volumes_later'),
-    'unit tests have each form that is stored': (
-        'functional.moves.test_unreadable',),
-    'it asks nova-api as an owner does, and what decides has unit tests': (
-        'functional.wait.test_broken_hosts', 'functional.wait.test_build',
-        'functional.wait.test_burials', 'functional.wait.test_eligibility',
-        'functional.wait.test_filters', 'functional.wait.test_images',
-        'functional.wait.test_likeness', 'functional.wait.test_listing',
-        'functional.wait.test_many_services', 'functional.wait.test_metrics',
-        'functional.wait.test_notices', 'functional.wait.test_once',
-        'functional.wait.test_operator_actions',
-        'functional.wait.test_outages', 'functional.wait.test_probes',
-        'functional.wait.test_rebuilds', 'functional.wait.test_shapes',
-        'functional.wait.test_shares',
-        'functional.wait.test_spec_key', 'functional.wait.test_states',
-        'functional.wait.test_sweep', 'functional.wait.test_sweep_costs',
-        'functional.wait.test_why'),
-}
+_SUITES = yaml.safe_load((ROOT / 'tests/suites.yaml').read_text())
+FURTHER, LONG = _SUITES['further'], _SUITES['long']
 _MODULES = '|'.join(map(re.escape, itertools.chain(*LONG.values())))
 _SHORT = rf'^(?!tests\.(?:{_MODULES})\.)'
 
 # What is not a folder: where the tests are, which, and in which environment.
-SPECIAL = {'eventlet': ('functional', r'functional\.moves\.test_rebuild\.',
-                        {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '0'}),
-           'threads': ('functional', r'functional\.moves\.test_rebuild\.',
-                       {'OS_NOVA_DISABLE_EVENTLET_PATCHING': '1'}),
-           'main': ('functional',
-                    r'functional\.\w+\.test_(rebuild|lost_messages|'
-                    r'stale_attempts|delete_races|unaffected|volumes|quota|'
-                    r'networks)\.',
-                    {}),
-           'commands': ('unit', r'unit\.test_(wait_)?commands?\.', {}),
-           'waiting': ('functional',
-                       r'functional\.wait\.test_(service|outages)\.', {}),
-           'processes': ('integration', r'integration.test_rebuild\.', {}),
-           'few-unit': (
-               'unit', rf'{_SHORT}(?!.*test_(services|nova_drift).*{FURTHER})',
-               {}),
-           'few-functional': ('functional', rf'{_SHORT}(?!.*{FURTHER})', {}),
-           'few-faults': ('faults', r'faults\.test_(?!kill)',
-                          {'CELL0_REBUILD_FAULTS_SAMPLE': '3'}),
-           'few-e2e': ('e2e', _SHORT, {}),
-           'few-integration': ('integration', _SHORT, {}),
-           # Each death of a real process takes seconds.
-           'faults': ('faults', r'faults\.test_(?!kill)', {}),
-           'few-races': ('races',
-                         r'test_(turns|verdicts)|\.test_(a_|what_its)',
-                         {'CELL0_REBUILD_RACES_SAMPLE': '2',
-                          'CELL0_REBUILD_RACES_ONLY':
-                              '^rebuild . (delete|update|recover)$'})}
-
-# Those that start services, one test at a time.
-SERIAL = ('integration', 'processes', 'upgrade', 'e2e')
-
-# One that runs beside the others: it waits for services for most of its time.
-BESIDE = ('few-integration',)
+SPECIAL = {
+    name: (part['folder'],
+           part['tests'].replace('SHORT', _SHORT).replace('FURTHER', FURTHER),
+           part.get('environment', {}))
+    for name, part in _SUITES['parts'].items()}
+SERIAL, BESIDE = _SUITES['serial'], _SUITES['beside']
+MEASURED, SEEDS = _SUITES['measured'], _SUITES['seeds']
 
 # A suite in which no test ends for so many times OS_TEST_TIMEOUT hangs.
 SILENCE = 5
 
 # The runs of stestr that have not ended.
 RUNNING = set()
-
-# What "make cover" measures: others kill processes or switch in threads.
-MEASURED = ('unit', 'functional')
-
-# What chance decides, and where its seed is.
-SEEDS = {
-    'faults': ('CELL0_REBUILD_FAULTS_SEED', 'which faults are tried'),
-    'races': ('CELL0_REBUILD_RACES_SEED', 'which orders are tried'),
-    'integration': ('CELL0_REBUILD_STRESS_SEED', 'what many clients do'),
-}
 
 # How a test ended, by its status; all others have failed.
 OUTCOMES = {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}
