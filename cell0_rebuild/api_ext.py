@@ -28,8 +28,7 @@ PATCHES = (
         nova_internals.DELETE_WHILE_BOOTING,
         f'{_WRAPPERS}.delete:delete_while_booting'),
     patching.Patch(
-        nova_internals.SAVE_BUILD_REQUEST,
-        'cell0_rebuild.move.owners_update:save'),
+        nova_internals.SAVE_BUILD_REQUEST, f'{_WRAPPERS}.build_request:save'),
     patching.Patch(
         nova_internals.GET_INSTANCES,
         f'{_WRAPPERS}.external_events:get_instances'),

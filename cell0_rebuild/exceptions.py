@@ -22,10 +22,10 @@ class PatchMismatch(Exception):
 class StaleAttempt(Exception):
     """A rebuild went on after its attempt had ended otherwise."""
 
-    def __init__(self, instance_uuid: str, generation: str) -> None:
-        """:param generation: the attempt that is no longer the current one."""
+    def __init__(self, instance_uuid: str, attempt: str) -> None:
+        """:param attempt: that is no longer the current one."""
         super().__init__(
-            f'rebuild attempt {generation} of server {instance_uuid} is no '
+            f'rebuild attempt {attempt} of server {instance_uuid} is no '
             f'longer the current one')
 
 

@@ -54,7 +54,7 @@ DELETE_WHILE_BOOTING = patching.Target(
 SAVE_BUILD_REQUEST = patching.Target(
     'nova.objects.build_request', 'BuildRequest._save_in_db',
     'self, context, req_id, updates',
-    'keeps who has the attempt of a server that is updated on its way')
+    'lets an update wait for the hand-over of a server on its way')
 
 GET_INSTANCES = patching.Target(
     'nova.api.openstack.compute.server_external_events',

@@ -102,7 +102,7 @@ class RequestSpec(request_spec.RequestSpec):
         db_spec = _row(context, instance_uuid)
         now = db_spec['spec']
         if 'spec' in updates and (SECTION in read or SECTION in now):
-            updates['spec'] = _with_section(
+            updates['spec'] = with_section(
                 _merged(read or now, now, updates['spec']), section(now))
         db_spec.update(updates)
         db_spec.save(context.session)
@@ -121,21 +121,8 @@ def keep(
     """
     for db_spec in _rows(context, list(retained)):
         stored = retained[db_spec['instance_uuid']].to_primitive()
-        db_spec.update({'spec': _with_section(db_spec['spec'], stored)})
+        db_spec.update({'spec': with_section(db_spec['spec'], stored)})
         db_spec.save(context.session)
-
-
-def keep_also(
-    context: nova_context.RequestContext, instance_uuid: str,
-    entries: dict[str, ty.Any], or_alone: bool = False,
-) -> None:
-    """Store more with what is retained of a server.
-
-    :param entries: as :mod:`retained_db` names them.
-    :param or_alone: store it also if nothing else is retained.
-    :raises Unreadable: if what is retained cannot be read.
-    """
-    change(context, instance_uuid, lambda stored: entries, or_alone)
 
 
 @db_errors.retried
@@ -143,27 +130,21 @@ def keep_also(
 def change(
     context: nova_context.RequestContext, instance_uuid: str,
     changed: ty.Callable[[ty.Any], dict[str, ty.Any]],
-    or_alone: bool = False,
 ) -> None:
     """Change entries of what is retained of a server.
 
     :param changed: returns the entries to store; called while the row is
-        locked, with what is stored.
-    :param or_alone: store them also if nothing else is retained.
+        locked, with what is stored, or None.
+    :raises RequestSpecNotFound: if there is none.
     :raises Unreadable: if what is retained cannot be read.
     """
-    for db_spec in _rows(context, [instance_uuid]):
-        stored = section(db_spec['spec'])
-        if stored is None and or_alone:
-            stored = {'version': retained_form.VERSION}
-        if stored is None:
-            continue
-        retained_form.record_of(stored)
-        entries = changed(stored)
-        if entries:
-            db_spec.update({'spec': _with_section(
-                db_spec['spec'], dict(stored, **entries))})
-            db_spec.save(context.session)
+    db_spec = _row(context, instance_uuid)
+    stored = section(db_spec['spec'])
+    entries = changed(stored)
+    retained_form.attempt_of(stored)
+    db_spec.update({'spec': with_section(
+        db_spec['spec'], dict(stored, **entries))})
+    db_spec.save(context.session)
 
 
 @db_errors.retried
@@ -172,20 +153,8 @@ def forget(context: nova_context.RequestContext, instance_uuid: str) -> None:
     """Remove what is retained of a server, if there is something."""
     for db_spec in _rows(context, [instance_uuid]):
         if section(db_spec['spec']) is not None:
-            db_spec.update({'spec': _with_section(db_spec['spec'], None)})
+            db_spec.update({'spec': with_section(db_spec['spec'], None)})
             db_spec.save(context.session)
-
-
-def locked(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> RequestSpec:
-    """Return the RequestSpec of a server, its row locked.
-
-    :param context: in a transaction in the API database.
-    :raises RequestSpecNotFound: if there is none.
-    """
-    return RequestSpec._from_db_object(
-        context, RequestSpec(), _row(context, instance_uuid))
 
 
 def _written_unless_retained(
@@ -280,20 +249,16 @@ def section(blob: str) -> ty.Any:
     return jsonutils.loads(blob).get(SECTION)
 
 
-def differ(blob: str, other: str) -> bool:
-    """Tell whether more than what a burial removes at last was changed."""
-    return blob != other and (
-        _without_left(blob) != _without_left(other))
-
-
-def _without_left(blob: str) -> ty.Any:
+def without_attempt(blob: str) -> ty.Any:
+    """Return what a blob stands for, without the entry of an attempt."""
     spec = jsonutils.loads(blob)
     if isinstance(spec.get(SECTION), dict):
-        spec[SECTION][retained_form.LEFT] = []
+        spec[SECTION].pop(retained_form.ATTEMPT, None)
     return spec
 
 
-def _with_section(blob: str, stored: ty.Any) -> str:
+def with_section(blob: str, stored: ty.Any) -> str:
+    """Return a blob with what is retained; None for nothing."""
     spec = jsonutils.loads(blob)
     spec.pop(SECTION, None)
     if stored is not None:

@@ -16,12 +16,11 @@ from cell0_rebuild import stored
 # See stored.py for what a new one means.
 VERSION = '1.0'
 
-# The entries that are stored later than the rest: the record of the attempt
-# that was handed over last (move/attempt_record.py), whether it is known what
-# is on the root volume, and real cells.
-RECORD = 'mark'
+# The entries that are stored later than the rest: that of an attempt, as long
+# as it lasts (move/journal.py), and whether it is known what is on the root
+# volume.
+ATTEMPT = 'attempt'
 ROOT_KNOWN = 'root_known'
-LEFT = 'left'
 
 # The entries that a request to the scheduler is made of.
 _ASKED = ('requested_networks', 'requested_destination')
@@ -40,8 +39,6 @@ class Retained:
     :param root_known: it is known what is on the root volume. It is not from
         before Cinder is asked to write an image to it until it was seen to
         do so.
-    :param left: the UUIDs of the real cells in which an attempt that failed
-        may have left a row.
     """
 
     requested_networks: objects.NetworkRequestList | None
@@ -49,7 +46,6 @@ class Retained:
     injected_files: list[list[str | None]] = dataclasses.field(
         default_factory=list)
     root_known: bool = True
-    left: list[str] = dataclasses.field(default_factory=list)
 
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored in the blob."""
@@ -58,7 +54,7 @@ class Retained:
             'requested_networks': _stored(self.requested_networks),
             'requested_destination': _stored(self.requested_destination),
             'injected_files': [list(file) for file in self.injected_files],
-            ROOT_KNOWN: self.root_known, LEFT: list(self.left)}
+            ROOT_KNOWN: self.root_known}
 
     @classmethod
     def from_primitive(cls, primitive: ty.Any) -> Retained:
@@ -71,17 +67,15 @@ class Retained:
             _loaded(values, 'requested_networks', objects.NetworkRequestList),
             _loaded(values, 'requested_destination', objects.Destination),
             _files(values),
-            root_known_of(values),
-            stored.texts(values, LEFT))
+            root_known_of(values))
 
 
-def record_of(primitive: ty.Any) -> dict[str, ty.Any]:
-    """Return the primitive of the retained record, or an empty one.
+def attempt_of(primitive: ty.Any) -> ty.Any:
+    """Return the entry of an attempt as it is stored; None if there is none.
 
-    :raises Unreadable: if this package cannot read it.
+    :raises Unreadable: if this package cannot read what it is in.
     """
-    values = stored.entries(primitive, VERSION)
-    return dict(stored.entry(values, RECORD, (dict,), {}))
+    return stored.entries(primitive, VERSION).get(ATTEMPT)
 
 
 def root_known_of(primitive: ty.Any) -> bool:
@@ -91,14 +85,6 @@ def root_known_of(primitive: ty.Any) -> bool:
     """
     return bool(stored.entry(
         stored.entries(primitive, VERSION), ROOT_KNOWN, (bool,), True))
-
-
-def left_of(primitive: ty.Any) -> list[str]:
-    """Return in which real cells attempts may have left a row.
-
-    :raises Unreadable: if this package cannot read it.
-    """
-    return stored.texts(stored.entries(primitive, VERSION), LEFT)
 
 
 def asked_of(primitive: ty.Any) -> ty.Any:

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 import collections.abc
-import contextlib
 import datetime
 import typing as ty
 
 from nova.db.api import api as api_db_api
 from nova.db.api import models
 
-from cell0_rebuild import exceptions
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
-from cell0_rebuild import sql_contains
+from cell0_rebuild import sql_text
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -28,7 +26,7 @@ def is_in(spec: ty.Any) -> ty.Any:
 
     :param spec: the column.
     """
-    return sql_contains.Contains(spec, _RETAINED)
+    return sql_text.Contains(spec, _RETAINED)
 
 
 @api_db_api.context_manager.reader
@@ -62,64 +60,6 @@ def is_retained(
 ) -> bool:
     """Tell whether something is retained of a server, readable or not."""
     return section(context, instance_uuid) is not None
-
-
-def record(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> dict[str, ty.Any] | None:
-    """Return the primitive of the record that is retained of a server.
-
-    :returns: an empty one if there is none, None if nothing is retained.
-    :raises Unreadable: if it cannot be read.
-    """
-    stored = section(context, instance_uuid)
-    return None if stored is None else retained.record_of(stored)
-
-
-def keep_record(
-    context: nova_context.RequestContext, instance_uuid: str,
-    primitive: dict[str, ty.Any],
-) -> None:
-    """Store the record of an attempt that is handed over.
-
-    A recovery needs it, also if a nova-api without this package has dropped
-    what was retained.
-
-    :raises Unreadable: if what is retained cannot be read.
-    """
-    our_objects.keep_also(
-        context, instance_uuid, {retained.RECORD: primitive}, or_alone=True)
-
-
-def left(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> list[str]:
-    """Return the UUIDs of the cells in which attempts may have left a row.
-
-    :raises Unreadable: if what is retained cannot be read.
-    """
-    stored = section(context, instance_uuid)
-    return [] if stored is None else retained.left_of(stored)
-
-
-def keep_left(
-    context: nova_context.RequestContext, instance_uuid: str,
-    more: collections.abc.Iterable[str] = (),
-    fewer: collections.abc.Iterable[str] = (),
-) -> None:
-    """Change in which real cells attempts may have left a row.
-
-    Nothing is stored if nothing else is retained, or it cannot be read.
-
-    :param more: the UUIDs of cells in which one may be.
-    :param fewer: of those in which there is none any more.
-    """
-    def changed(stored: ty.Any) -> dict[str, ty.Any]:
-        known = retained.left_of(stored)
-        now = sorted({*known, *more} - {*fewer})
-        return {} if now == known else {retained.LEFT: now}
-    with contextlib.suppress(exceptions.Unreadable):
-        our_objects.change(context, instance_uuid, changed)
 
 
 def is_root_known(

@@ -2,11 +2,11 @@
 
 """What is stored of a server, and its versions.
 
-What is retained (:mod:`retained`) is stored in the blob of the RequestSpec.
-The :mod:`record <move.attempt_record>` of an attempt is stored on the build
-request, and after the hand-over with what is retained. Each is a dictionary
-with a ``version``, "MAJOR.MINOR". Several versions of the package may read and
-write the same server, in a rolling upgrade or after a downgrade.
+What is retained (:mod:`retained`) is stored in the blob of the RequestSpec,
+and in it, as long as an attempt lasts, its :mod:`entry <move.journal>`. Each
+is a dictionary with a ``version``, "MAJOR.MINOR". Several versions of the
+package may read and write the same server, in a rolling upgrade or after a
+downgrade.
 
 A newer minor version has more entries, and a reader can ignore them. A package
 that does not know an entry leaves it unchanged, with its version. Where such

@@ -77,13 +77,7 @@ def check_spec(
             f'Server {instance.uuid} has no request spec, without which it '
             f'cannot be scheduled. Delete it and create it again.')
     if spec.unreadable is not None:
-        LOG.warning('What is kept of the server cannot be read: %s.',
-                    spec.unreadable, instance=instance)
-        errors.conflict(
-            f'What cell0-rebuild keeps of server {instance.uuid} cannot be '
-            f'read: {spec.unreadable}. Try again when Nova and cell0-rebuild '
-            f'are upgraded in all services; if it stays so, delete it and '
-            f'create it again.')
+        refuse_unreadable(instance.uuid, spec.unreadable)
     if spec.retained is None:
         errors.conflict(
             f'The requested networks of server {instance.uuid} are unknown: '
@@ -91,6 +85,19 @@ def check_spec(
             f'cannot be rebuilt from cell0. Delete it and create it again.')
     # Objects inside it are loaded with the changes that they once had.
     spec.obj_reset_changes(recursive=True)
+
+
+def refuse_unreadable(instance_uuid: str, reason: str) -> ty.NoReturn:
+    """Refuse because what is stored of a server cannot be read.
+
+    :raises HTTPConflict: always.
+    """
+    LOG.warning('What is kept of the server cannot be read: %s.', reason,
+                instance_uuid=instance_uuid)
+    errors.conflict(
+        f'What cell0-rebuild keeps of server {instance_uuid} cannot be read: '
+        f'{reason}. Try again when Nova and cell0-rebuild are upgraded in all '
+        f'services; if it stays so, delete it and create it again.')
 
 
 def check(

@@ -39,8 +39,6 @@ from cell0_rebuild import phase_times
 from cell0_rebuild import rpcapi
 
 if ty.TYPE_CHECKING:
-    import datetime
-
     from nova.compute import api as compute
 
 LOG = logging.getLogger(__name__)
@@ -135,7 +133,7 @@ def _rebuild_from_cell0(
     conductor = rpcapi.RebuildAPI()
     _probe(conductor, context, plan)
     timing.end('probe')
-    _move(conductor, context, plan, found.mapped_at, admin_password)
+    _move(conductor, context, plan, admin_password)
     timing.end('move')
     LOG.debug('A nova-conductor has taken the rebuild: %s', timing,
               instance_uuid=plan.instance.uuid)
@@ -212,13 +210,14 @@ def _probe(
 
 def _move(
     conductor: rpcapi.RebuildAPI, context: nova_context.RequestContext,
-    plan: _Plan, mapped_at: datetime.datetime | None, admin_password: str,
+    plan: _Plan, admin_password: str,
 ) -> None:
     uuid = plan.instance.uuid
     try:
-        generation = out_of_cell0.ask(
-            context, plan.buried, plan.instance, plan.bdms, plan.spec,
-            mapped_at)
+        attempt = out_of_cell0.ask(
+            context, plan.buried, plan.instance, plan.bdms, plan.spec)
+    except exceptions.Unreadable as error:
+        create_checks.refuse_unreadable(uuid, error.reason)
     except exceptions.LostRace:
         errors.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '
@@ -233,23 +232,23 @@ def _move(
     # The server is in no cell now; what comes must not look into cell0.
     nova_context.set_target_cell(context, None)
     if not _hand_over(
-            conductor, context, plan, generation, admin_password):
-        _withdraw(context, uuid, generation)
+            conductor, context, plan, attempt, admin_password):
+        _withdraw(context, uuid, attempt)
 
 
 def _hand_over(
     conductor: rpcapi.RebuildAPI, context: nova_context.RequestContext,
-    plan: _Plan, generation: str, admin_password: str,
+    plan: _Plan, attempt: str, admin_password: str,
 ) -> bool:
     """Hand the attempt to a conductor; False if none confirms it."""
     uuid, pauses = plan.instance.uuid, list(_PAUSES)
     try:
         while conductor.rebuild_instance_in_cell0(
-                context, uuid, generation, plan.spec, plan.image.meta,
+                context, uuid, attempt, plan.spec, plan.image.meta,
                 admin_password, plan.files, plan.reimage_volume_id) is False:
             # A message that came twice is answered so the second time.
             if not pauses or not out_of_cell0.is_waiting(
-                    context, uuid, generation):
+                    context, uuid, attempt):
                 return False
             LOG.warning('A nova-conductor does not see the rebuild that it is '
                         'to take; its database may be behind.',
@@ -267,11 +266,11 @@ def _hand_over(
 
 
 def _withdraw(
-    context: nova_context.RequestContext, uuid: str, generation: str
+    context: nova_context.RequestContext, uuid: str, attempt: str
 ) -> None:
     try:
-        if not out_of_cell0.withdraw(context, uuid, generation) and (
-                out_of_cell0.goes_on(context, uuid, generation)):
+        if not out_of_cell0.withdraw(context, uuid, attempt) and (
+                out_of_cell0.goes_on(context, uuid, attempt)):
             return
         is_deleted = location.is_abandoned(context, uuid)
     except db_exc.DBError:

@@ -161,7 +161,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             LOG.exception('The rebuild failed.', instance_uuid=attempt.uuid)
             if not self._has_ended:
                 self._bury_again(context, error, request_spec)
-        is_finished = attempt.handed_over and not self._has_ended and (
+        is_finished = self._cell is not None and not self._has_ended and (
             attempts.finish(context, attempt, self._cell))
         if not is_finished:
             deletion.erase(context, attempt.uuid)
@@ -246,7 +246,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             self._phases.end('hand-over')
             return True
         self._has_ended = True
-        if not attempts.is_deleted(context, self._attempt, cell):
+        if not location.is_abandoned(context, instance.uuid):
             attempts.remove_row(context, self._attempt, cell, instance.id)
             self._release(context)
             raise self._attempt.stale()
@@ -294,7 +294,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     ) -> None:
         db_errors.without_values(exc)
         texts.fit(exc)
-        if not self._attempt.handed_over:
+        if self._cell is None:
             _outlasting(self._check_current)(context)
 
         def record(cctxt: nova_context.RequestContext) -> None:

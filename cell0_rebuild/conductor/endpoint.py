@@ -8,7 +8,6 @@ import contextlib
 import typing as ty
 
 from nova import exception
-from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -63,7 +62,7 @@ class RebuildEndpoint:
             root volume; the server is buried again, as it was.
         """
         attempt = attempts.begin(
-            context, instance_uuid, generation, cfg.CONF.host,
+            context, instance_uuid, generation,
             None if reimage_volume_id else request_spec)
         if attempt is None:
             LOG.info('Rebuild attempt %s has ended or was taken already.',

@@ -18,22 +18,19 @@ import typing as ty
 
 from nova import exception
 from nova import objects
-from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
-from cell0_rebuild.move import stage as stages
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
     import collections.abc
@@ -43,13 +40,12 @@ if ty.TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Attempt:
-    """A rebuild of a buried server on its way.
+    """A rebuild of a buried server on its way, as its holder knows it.
 
     :param uuid: of the server.
-    :param record: what was stored on its build request.
-    :param stage: how far it has come.
-    :param build_request: as the conductor took it, its instance without the
-        record; None if it has ended already.
+    :param entry: what was stored of it when it was looked at last.
+    :param build_request: as it was taken, its instance without the mark; None
+        if it has ended already.
     :param instance: what is built, or what was found of it.
     :param bdms: the same of its block device mappings.
     :param row_watched: what was watched of that row when what its owner has
@@ -60,8 +56,7 @@ class Attempt:
     """
 
     uuid: str
-    record: attempt_record.AttemptRecord
-    stage: stages.Stage
+    entry: journal.Entry
     build_request: objects.BuildRequest = None
     instance: objects.Instance = None
     bdms: objects.BlockDeviceMappingList = None
@@ -71,101 +66,73 @@ class Attempt:
     notified: bool = False
 
     @classmethod
-    def taken(cls, build_request: objects.BuildRequest) -> Attempt:
+    def taken(
+        cls, build_request: objects.BuildRequest, entry: journal.Entry
+    ) -> Attempt:
         """Return the attempt of a build request that was taken just now.
 
-        :param build_request: with a record, which is taken off.
+        :param build_request: with a mark, which is taken off.
         """
         instance = build_request.instance
-        record = attempt_record.of(instance)
-        assert record is not None
-        attempt_record.take_off(instance)
+        journal.take_off(instance)
         return cls(
-            build_request.instance_uuid, record, stages.Stage.TAKEN,
-            build_request, instance, build_request.block_device_mappings)
+            build_request.instance_uuid, entry, build_request, instance,
+            build_request.block_device_mappings)
 
     @classmethod
     def interrupted(
-        cls, uuid: str, record: attempt_record.AttemptRecord,
-        stage: stages.Stage, there: cell0_copy.Buried, row_id: int | None,
+        cls, uuid: str, entry: journal.Entry,
+        there: cell0_copy.Buried | None = None, row_id: int | None = None,
     ) -> Attempt:
         """Return an attempt whose process died after the hand-over.
 
         :param there: the server as it was read where it has a row: in the
-            real cell, or else in cell0.
+            real cell, or else in cell0; needed to bury it.
         :param row_id: its row in the real cell; None if it has none.
         """
+        if there is None:
+            return cls(uuid, entry)
         return cls(
-            uuid, record, stage, instance=there.instance, bdms=there.bdms,
+            uuid, entry, instance=there.instance, bdms=there.bdms,
             row_id=row_id)
-
-    @classmethod
-    def on_host(
-        cls, uuid: str, record: attempt_record.AttemptRecord, row_id: int
-    ) -> Attempt:
-        """Return an attempt whose server a compute has: it can be finished.
-
-        :param row_id: its row in the real cell.
-        """
-        return cls(uuid, record, stages.Stage.HANDED_OVER, row_id=row_id)
-
-    @property
-    def handed_over(self) -> bool:
-        """Whether the build request has ended in favour of a real cell."""
-        return self.stage.is_handed_over
-
-    def reach(self, stage: stages.Stage) -> None:
-        """Note a step that was taken.
-
-        :raises ValueError: if there is no such step.
-        """
-        if not stages.is_step(self.stage, stage):
-            raise ValueError(
-                f'no attempt that is {self.stage.value} can be {stage.value}')
-        self.stage = stage
-
-    @property
-    def generation(self) -> str:
-        """Tells this attempt from every other."""
-        return self.record.generation
 
     def stale(self) -> exceptions.StaleAttempt:
         """Return what is raised when somebody else has ended it."""
-        return exceptions.StaleAttempt(self.uuid, self.generation)
+        return exceptions.StaleAttempt(self.uuid, self.entry.attempt)
 
 
 def begin(
-    context: nova_context.RequestContext, instance_uuid: str, generation: str,
-    host: str, spec: objects.RequestSpec | None = None,
+    context: nova_context.RequestContext, instance_uuid: str, attempt: str,
+    spec: objects.RequestSpec | None = None,
 ) -> Attempt | None:
     """Take the build request of an attempt.
 
     If the owner deleted the server meanwhile, what is left of it is removed.
 
-    :param host: the conductor that takes it.
+    :param attempt: its ID.
     :param spec: the RequestSpec, to :func:`accept` the attempt with it.
     :returns: None if there is nothing to do: the attempt has ended, another
         conductor has it, or the owner deleted the server meanwhile.
     """
-    build_request = api_db.take(
-        context, instance_uuid, generation, host, spec)
-    if build_request is None:
+    taken = api_db.take(context, instance_uuid, attempt, spec)
+    if taken is None:
         deletion.erase(context, instance_uuid)
         return None
-    return Attempt.taken(build_request)
+    return Attempt.taken(*taken)
 
 
 def is_on_its_way(instance: objects.Instance) -> bool:
     """Tell whether an instance is that of an attempt's build request."""
-    return attempt_record.is_on(instance)
+    return journal.is_marked(instance)
 
 
 def is_answered(
     context: nova_context.RequestContext, attempt: Attempt
 ) -> bool:
     """Tell whether the request was answered: nobody waits for the outcome."""
-    return bool(api_db.is_answered(
-        context, attempt.uuid, attempt.generation))
+    found = api_db.entry(context, attempt.uuid)
+    return found is not None and (
+        found.answered and found.holder == attempt.entry.holder)
 
 
 def accept(
@@ -173,8 +140,8 @@ def accept(
     spec: objects.RequestSpec,
 ) -> None:
     """Keep what the rebuild changes on the server, even if it fails."""
-    attempt.record.accepted = api_db.accept(
-        context, attempt.uuid, attempt.generation, spec)
+    attempt.entry.accepted = api_db.accept(
+        context, attempt.uuid, attempt.entry, spec)
 
 
 def keep_root_known(
@@ -186,7 +153,7 @@ def keep_root_known(
     :raises Unreadable: if what is retained cannot be read.
     """
     if not api_db.keep_root_known(
-            context, attempt.uuid, attempt.generation, is_known):
+            context, attempt.uuid, attempt.entry, is_known):
         raise attempt.stale()
 
 
@@ -199,7 +166,7 @@ def is_current(
     :param next_cell: the UUID of the real cell in which it is created next.
     """
     return bool(api_db.refresh(
-        context, attempt.uuid, attempt.generation, next_cell))
+        context, attempt.uuid, attempt.entry, next_cell))
 
 
 def remove_row(
@@ -220,9 +187,8 @@ def remove_left(
 
     :raises StaleAttempt: if this attempt is not the current one.
     :raises ObjectActionError: if a compute has the server there.
-    :raises Unreadable: if what is retained cannot be read.
     """
-    left = retained_db.left(context, attempt.uuid)
+    left = attempt.entry.cells
     if not left:
         return
     with held_current(context, attempt, or_deleted=True):
@@ -231,7 +197,7 @@ def remove_left(
                 cell_db.remove(
                     context, attempt.uuid,
                     objects.CellMapping.get_by_uuid(context, uuid))
-        retained_db.keep_left(context, attempt.uuid, fewer=left)
+        api_db.clear_cells(context, attempt.uuid, attempt.entry, left)
 
 
 @contextlib.contextmanager
@@ -251,7 +217,7 @@ def held_current(
     """
     with location.held(context, attempt.uuid):
         if not api_db.is_current(
-                context, attempt.uuid, attempt.generation) and not (
+                context, attempt.uuid, attempt.entry) and not (
                     or_deleted and location.is_abandoned(
                         context, attempt.uuid)):
             raise attempt.stale()
@@ -274,7 +240,7 @@ def held_in_cell(
         if not is_in(context, attempt, cell):
             raise attempt.stale()
         yield
-        api_db.touch(context, attempt.uuid, cell.id)
+        api_db.touch(context, attempt.uuid, attempt.entry, cell.id)
 
 
 def hand_over(
@@ -300,33 +266,25 @@ def hand_over(
     in_cell0 = cells.in_cell0(context)
     actions.bring(in_cell0, cctxt, attempt.uuid)
     now = cell0_db.watched(in_cell0, attempt.uuid)
-    attempt.row_id, record = instance.id, attempt.record
+    attempt.row_id = instance.id
 
     def bring(late: dict[str, ty.Any]) -> None:
         # Nobody else changes the row before the server is mapped to it.
         with contextlib.suppress(exception.InstanceNotFound):
             late_changes.apply(cctxt, instance, bdms, late)
 
-    def last(watched: dict[str, ty.Any]) -> attempt_record.AttemptRecord:
-        record.brought = late_changes.changes(record.asked, watched)
+    def last(entry: journal.Entry, watched: dict[str, ty.Any]) -> None:
+        entry.brought = late_changes.changes(entry.asked, watched)
         bring(late_changes.changes(late_changes.watched(instance), watched))
         # The build request came after the row in cell0.
         bring({name: value for name, value in late_changes.changes(
-            record.baseline, now or {}).items()
-            if name not in record.brought})
-        return dataclasses.replace(record, baseline=now or record.baseline)
-    try:
-        is_mapped = api_db.end(
-            context, attempt.uuid, attempt.generation,
-            None if now is None else cell.id, last)
-    except db_exc.DBError:
-        attempt.reach(stages.Stage.MAYBE_HANDED_OVER)
-        raise
-    if not is_mapped or now is None:
-        return False
-    attempt.reach(stages.Stage.HANDED_OVER)
-    record.baseline = now
-    return True
+            entry.baseline, now or {}).items() if name not in entry.brought})
+        entry.baseline = now or entry.baseline
+        attempt.entry = entry
+    is_mapped = api_db.end(
+        context, attempt.uuid, attempt.entry,
+        None if now is None else cell.id, last)
+    return is_mapped and now is not None
 
 
 def _bring_late(
@@ -338,26 +296,12 @@ def _bring_late(
     What was changed there meanwhile stays: that came later.
     """
     late = late_changes.not_overtaken(
-        late, attempt.record.mapped,
+        late, attempt.entry.mapped,
         cell_db.watched(context, attempt.uuid, cell))
     cctxt = cells.targeted(context, cell)
     with contextlib.suppress(exception.InstanceNotFound):
         built = cell0_copy.read(cctxt, attempt.uuid)
         late_changes.apply(cctxt, built.instance, built.bdms, late)
-
-
-def is_deleted(
-    context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping,
-) -> bool:
-    """Tell whether the owner deleted the server of an attempt.
-
-    The build request is gone. If somebody else has moved the server, it has
-    another build request, is in another cell, or in another row there.
-    """
-    place = location.place(context, attempt.uuid)
-    return place is None or place.is_abandoned or (
-        place.build_request_id is None and is_in(context, attempt, cell))
 
 
 def is_in(
@@ -366,36 +310,8 @@ def is_in(
 ) -> bool:
     """Tell whether the server is where this attempt has put it."""
     place = location.place(context, attempt.uuid)
-    row = cell_db.find(context, attempt.uuid, cell)
     return (place is not None and place.cell_id == cell.id
-            and (row.id if row else None) == attempt.row_id
-            and _is_last(context, attempt))
-
-
-def has_row(
-    context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping,
-) -> bool:
-    """Tell whether the row of this attempt is in a real cell.
-
-    It does not matter where the server is mapped to.
-    """
-    row = cell_db.find(context, attempt.uuid, cell)
-    return (row is not None and row.id == attempt.row_id
-            and _is_last(context, attempt))
-
-
-def _is_last(
-    context: nova_context.RequestContext, attempt: Attempt
-) -> bool:
-    """Tell whether no later attempt was handed over."""
-    # One may get a row with the same ID; see attempt_record.py.
-    last = api_db.retained_record(context, attempt.uuid)
-    if last is None:
-        # Whoever has finished it has removed the record. A recovery knows no
-        # generation: a nova-api without this package has dropped the record.
-        return not attempt.generation
-    return not attempt.handed_over or last.is_of(attempt.generation)
+            and place.is_held_by(attempt.entry))
 
 
 def finish(
@@ -421,7 +337,7 @@ def finish(
 
     is_deleted = cell0_db.close(
         cells.in_cell0(context), attempt.uuid,
-        attempt.record.baseline, carry_over)
+        attempt.entry.baseline, carry_over)
     if is_there is None:
         is_there = is_in(context, attempt, cell)
     if is_there:

@@ -28,7 +28,6 @@ from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import location
@@ -47,9 +46,9 @@ def sweep(
     Nova looks only in the cell that the server is mapped to. Before its
     conductor maps it, there is none.
 
-    :param instance: of its build request, with the record.
+    :param instance: of its build request.
     """
-    for cell in _reached(context, instance):
+    for cell in _reached(context, instance.uuid):
         with _left_to_others(instance.uuid):
             cell_db.delete(context, instance.uuid, cell)
     with _left_to_others(instance.uuid):
@@ -83,23 +82,19 @@ def tell(instance_uuid: str, error: Exception) -> None:
 
 
 def _reached(
-    context: nova_context.RequestContext, instance: objects.Instance
+    context: nova_context.RequestContext, instance_uuid: str
 ) -> list[objects.CellMapping]:
-    """Return the real cells that a conductor may have created it in."""
-    reached = _known(instance)
+    """Return the real cells that may have a row of the server."""
+    reached = None
+    with contextlib.suppress(exceptions.Unreadable):
+        entry = api_db.entry(context, instance_uuid)
+        # Nobody knows if a service without this package has dropped it.
+        reached = None if entry is None else entry.cells
     if reached == []:
         return []
     return [cell for cell in objects.CellMappingList.get_all(context)
             if not cell.is_cell0()
             and (reached is None or cell.uuid in reached)]
-
-
-def _known(instance: objects.Instance) -> list[str] | None:
-    try:
-        found = attempt_record.of(instance)
-    except exceptions.Unreadable:
-        return None
-    return [] if found is None else found.cells
 
 
 def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:

@@ -24,7 +24,7 @@ from cell0_rebuild.move import cell0_copy
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
-    from cell0_rebuild.move import attempt_record
+    from cell0_rebuild.move import journal
 
 # All that Nova's PUT can change of an instance, and what a lock does.
 FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
@@ -215,7 +215,7 @@ def update(instance: objects.Instance, changed: dict[str, ty.Any]) -> None:
 
 
 def keep_changes(
-    cctxt: nova_context.RequestContext, record: attempt_record.AttemptRecord,
+    cctxt: nova_context.RequestContext, entry: journal.Entry,
     last: objects.Instance, bdms: objects.BlockDeviceMappingList,
     changed: dict[str, ty.Any],
 ) -> None:
@@ -229,8 +229,8 @@ def keep_changes(
     instance = objects.Instance.get_by_uuid(
         cctxt, last.uuid, expected_attrs=cell0_copy.LOADED)
     with saved(cctxt, instance):
-        if record.accepted:
-            _keep_asked(instance, last, record.changed)
+        if entry.accepted:
+            _keep_asked(instance, last, entry.changed)
             _keep_disks(cctxt, instance.uuid, bdms)
         update(instance, changed)
     _keep_flags(cctxt, last.uuid, changed)

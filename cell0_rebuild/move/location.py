@@ -24,6 +24,9 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
+from cell0_rebuild import exceptions
+from cell0_rebuild.move import journal
+from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -38,6 +41,7 @@ class Place:
     :param deleted: its owner deleted it.
     :param build_request_id: its build request, of whatever origin.
     :param touched: when the mapping was written last.
+    :param entry: of its attempt; None if there is none, or it is unreadable.
     """
 
     cell_id: int | None
@@ -45,6 +49,7 @@ class Place:
     deleted: bool
     build_request_id: int | None
     touched: datetime.datetime
+    entry: journal.Entry | None
 
     @property
     def is_deleted(self) -> bool:
@@ -65,28 +70,37 @@ class Place:
         """Whether it is in cell0, and not on its way."""
         return self.build_request_id is None and self.in_cell0
 
+    def is_held_by(self, entry: journal.Entry) -> bool:
+        """Tell whether the holder of an entry still has the attempt."""
+        return self.entry is not None and self.entry.holder == entry.holder
+
 
 @api_db_api.context_manager.reader
 def place(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> Place | None:
     """Return where a server is; None if nobody knows it any more."""
-    mapping, build_request, cell = (
+    mapping, build_request, cell, spec = (
         api_models.InstanceMapping, api_models.BuildRequest,
-        api_models.CellMapping)
+        api_models.CellMapping, api_models.RequestSpec)
     # One statement, so that a move in between cannot be half seen.
     row = context.session.query(
         mapping.cell_id, cell.uuid, mapping.queued_for_delete,
-        build_request.id, mapping.created_at, mapping.updated_at,
+        build_request.id, mapping.created_at, mapping.updated_at, spec.spec,
     ).outerjoin(cell, cell.id == mapping.cell_id).outerjoin(
         build_request, build_request.instance_uuid == mapping.instance_uuid,
+    ).outerjoin(
+        spec, spec.instance_uuid == mapping.instance_uuid,
     ).filter(mapping.instance_uuid == instance_uuid).first()
     if row is None:
         return None
-    cell_id, cell_uuid, deleted, build_request_id, created, updated = row
+    cell_id, cell_uuid, deleted, build_request_id, created, updated, blob = row
+    entry = None
+    with contextlib.suppress(exceptions.Unreadable):
+        entry = journal.of(our_objects.section(blob or ''))
     return Place(
         cell_id, cell_uuid == objects.CellMapping.CELL0_UUID, bool(deleted),
-        build_request_id, updated or created)
+        build_request_id, updated or created, entry)
 
 
 def is_abandoned(
@@ -103,11 +117,9 @@ def is_abandoned(
 class BuriedRecords(ty.NamedTuple):
     """What the API database has of a buried server.
 
-    :param mapped_at: when its instance mapping was written last.
     :param spec: its RequestSpec, None if there is none.
     """
 
-    mapped_at: datetime.datetime | None
     spec: objects.RequestSpec | None
 
 
@@ -122,12 +134,12 @@ def buried_records(
     row = _mapping_and_spec(context, instance_uuid)
     if row is None:
         raise exception.InstanceMappingNotFound(uuid=instance_uuid)
-    cell_id, mapped_at, stored = row
+    cell_id, stored = row
     if cell_id != cells.cell0(context).id:
         return None
     spec = None if stored is None else objects.RequestSpec._from_db_object(
         context, objects.RequestSpec(), stored)
-    return BuriedRecords(mapped_at, spec)
+    return BuriedRecords(spec)
 
 
 @api_db_api.context_manager.reader
@@ -137,7 +149,7 @@ def _mapping_and_spec(
     mapping, spec = api_models.InstanceMapping, api_models.RequestSpec
     # One statement for what Nova looks up by two.
     return context.session.query(
-        mapping.cell_id, mapping.updated_at, spec,
+        mapping.cell_id, spec,
     ).outerjoin(
         spec, spec.instance_uuid == mapping.instance_uuid,
     ).filter(mapping.instance_uuid == instance_uuid).first()

@@ -19,7 +19,7 @@ from sqlalchemy.orm import exc as orm_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 
 if ty.TYPE_CHECKING:
@@ -44,7 +44,7 @@ def settle(context: nova_context.RequestContext, uuid: str) -> None:
         return
     volumes = [bdm for bdm in build_request.block_device_mappings
                if bdm.is_volume]
-    if not volumes or not attempt_record.is_on(build_request.instance):
+    if not volumes or not journal.is_marked(build_request.instance):
         return
     asked = {bdm.uuid: bdm.delete_on_termination for bdm in volumes}
     said = _said(context, uuid, asked)

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from cell0_rebuild import cells
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained_db
-from cell0_rebuild import sql_contains
+from cell0_rebuild import sql_text
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import wishes
 
@@ -188,7 +188,7 @@ def _if_in(text: str, column: sa.sql.ColumnElement) -> sa.sql.ColumnElement:
 
     Most rows have it not, and need not be sent.
     """
-    return sa.case((sql_contains.Contains(column, text), column))
+    return sa.case((sql_text.Contains(column, text), column))
 
 
 def _extra_specs(flavor: str | None) -> dict[str, str]:

@@ -122,14 +122,16 @@ def _decide(
     context.session.query(api_models.InstanceMapping.id).filter_by(
         instance_uuid=instance_uuid).with_for_update().first()
     _check_rests(context, instance_uuid)
-    section = our_objects.section(
-        our_objects.locked(context, instance_uuid).blob)
-    if section is None:
-        raise Unknown(
-            f'Server {instance_uuid} was buried by a nova-conductor without '
-            f'cell0-rebuild. It cannot be rebuilt, and does not wait.')
-    our_objects.keep_also(
-        context, instance_uuid, operator_decisions.changed(section, changes))
+
+    def changed(section: ty.Any) -> dict[str, ty.Any]:
+        if section is None:
+            raise Unknown(
+                f'Server {instance_uuid} was buried by a nova-conductor '
+                f'without cell0-rebuild. It cannot be rebuilt, and does not '
+                f'wait.')
+        return operator_decisions.changed(section, changes)
+
+    our_objects.change(context, instance_uuid, changed)
 
 
 def _check_rests(

@@ -15,7 +15,6 @@ extensions = [
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
     'internals',
-    'stages',
 ]
 config_generator_config_file = (
     '../../etc/cell0_rebuild/config-generator.conf')

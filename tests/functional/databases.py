@@ -97,11 +97,17 @@ def update(database, model, server_id, **values):
 
 
 def store(build_request):
-    """Write a build request as it is; a save keeps the record of its attempt.
-    """
+    """Write a build request as it is, whole, as a nova-api does."""
     update('api', api_models.BuildRequest, build_request.instance_uuid,
            instance=jsonutils.dumps(
                build_request.instance.obj_to_primitive()))
+
+
+def blob(server_id):
+    """Return what is stored of the RequestSpec of a server."""
+    [blob] = [row['spec'] for row in dump()['api']['request_specs']
+              if row['instance_uuid'] == server_id]
+    return blob
 
 
 def differences(before, after):
@@ -118,6 +124,14 @@ def differences(before, after):
                 for row, other in zip(rows, others)
                 for column, value in row.items() if value != other[column]]
     return found
+
+
+def differences_but_age(before, after):
+    """Return the same without the age of a server that was on its way."""
+    age = ('api.instance_mappings.updated_at:',
+           'api.request_specs.updated_at:')
+    return [line for line in differences(before, after)
+            if not line.startswith(age)]
 
 
 def rows_with(value, tables):

@@ -3,25 +3,15 @@
 """What a newer version of the package writes."""
 
 import fixtures
-from oslo_serialization import jsonutils
 
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import journal
 
 
-class NewerRecord(fixtures.Fixture):
-    """A newer nova-api or conductor has marked the attempt."""
+class NewerEntry(fixtures.Fixture):
+    """A newer nova-api or conductor has stored the entry of the attempt."""
 
     def _setUp(self):
-        put_on = attempt_record.AttemptRecord.put_on
-
-        def put_more_on(record, instance):
-            put_on(record, instance)
-            fields = jsonutils.loads(
-                instance.system_metadata[attempt_record.KEY])
-            instance.system_metadata = dict(
-                instance.system_metadata,
-                **{attempt_record.KEY: jsonutils.dumps({**fields,
-                                                        'newer': 'unknown'})})
+        to_primitive = journal.Entry.to_primitive
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.move.attempt_record.AttemptRecord.put_on',
-            put_more_on))
+            'cell0_rebuild.move.journal.Entry.to_primitive',
+            lambda entry: {**to_primitive(entry), 'newer': 'unknown'}))

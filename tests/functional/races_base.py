@@ -2,6 +2,7 @@
 
 """A buried server with a host for it, and what can come too late."""
 
+import datetime
 import threading
 
 import futurist
@@ -9,6 +10,7 @@ from nova import context as nova_context
 from nova import objects
 
 from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import reburial
 from cell0_rebuild import rpcapi
@@ -50,8 +52,10 @@ class RaceTestCase(base.FunctionalTestCase):
         context = nova_context.get_admin_context()
         build_request = objects.BuildRequest.get_by_instance_uuid(
             context, self.server['id'])
+        entry = api_db.take_over(
+            context, self.server['id'], datetime.datetime.max, 'an operator')
         reburial.bury_again(
-            context, attempts.Attempt.taken(build_request), None,
+            context, attempts.Attempt.taken(build_request, entry), None,
             self._record)
 
     def _record(self, context):
@@ -91,10 +95,10 @@ class HeldMessage(base.fixtures.Fixture):
         """Deliver a message that was held back, as often as one likes."""
         context, args = self._held[index]
         copy = nova_context.RequestContext.from_dict(context.to_dict())
-        uuid, generation, spec, *others = args
+        uuid, attempt, spec, *others = args
         with futurist.SynchronousExecutor() as executor:
             endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
-                copy, uuid, generation, spec.obj_clone(), *others)
+                copy, uuid, attempt, spec.obj_clone(), *others)
 
 
 class HeldHandOver(base.fixtures.Fixture):

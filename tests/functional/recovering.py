@@ -9,12 +9,12 @@ import json
 
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
-from nova import context as nova_context
-from nova import objects
+from nova.db.api import models as api_models
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.cmd import manage
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -56,19 +56,22 @@ def lose_database(*args, **kwargs):
     raise db_exc.DBConnectionError(Exception('down'))
 
 
-def change_record(server_id, change):
-    """Change what is stored of an attempt, as another version leaves it.
+def section(server_id):
+    """Return what is kept of a server as it is stored, or None."""
+    return json.loads(databases.blob(server_id)).get(our_objects.SECTION)
 
-    :param change: is called with the entries.
-    """
-    build_request = objects.BuildRequest.get_by_instance_uuid(
-        nova_context.get_admin_context(), server_id)
-    metadata = dict(build_request.instance.system_metadata)
-    entries = json.loads(metadata[attempt_record.KEY])
-    change(entries)
-    metadata[attempt_record.KEY] = json.dumps(entries)
-    build_request.instance.system_metadata = metadata
-    databases.store(build_request)
+
+def entry(server_id):
+    """Return what is stored of the attempt of a server, or None."""
+    return (section(server_id) or {}).get(retained.ATTEMPT)
+
+
+def change_entry(server_id, **values):
+    """Change what is stored of an attempt, as another version leaves it."""
+    blob = json.loads(databases.blob(server_id))
+    blob[our_objects.SECTION][retained.ATTEMPT].update(values)
+    databases.update('api', api_models.RequestSpec, server_id,
+                     spec=json.dumps(blob))
 
 
 def recover(*servers, older_than=AT_ONCE, dry_run=False):

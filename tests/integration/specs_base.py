@@ -9,7 +9,7 @@ from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import journal
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
 from cell0_rebuild import retained_db
@@ -18,7 +18,7 @@ from tests.unit import request_specs_base
 from tests.unit import specs
 
 FILES = [['/etc/motd', 'aGVsbG8=']]
-GENERATION = 'this attempt'
+ATTEMPT = 'this attempt'
 IMAGE = uuidsentinel.new
 
 
@@ -65,13 +65,22 @@ class SpecTestCase(request_specs_base.TestCase):
         """Move the server to a build request."""
         instance = objects.Instance(
             uuid=self.uuid, project_id='fake', system_metadata={})
-        attempt_record.AttemptRecord(GENERATION, [], {}).put_on(instance)
+        journal.put_mark(instance, ATTEMPT)
+        self.entry = journal.Entry(ATTEMPT, ATTEMPT)
+        self.store_entry(self.entry)
         objects.InstanceMapping(
             self.context, instance_uuid=self.uuid, project_id='fake',
             user_id='fake', updated_at=timeutils.utcnow()).create()
         objects.BuildRequest(
             self.context, instance=instance, instance_uuid=self.uuid,
             project_id='fake').create()
+
+    def store_entry(self, entry):
+        """Store the entry of an attempt as it is."""
+        blob = self.blob(self.uuid)
+        section = ours.section(blob) or {'version': retained.VERSION}
+        self.write_blob(self.uuid, ours.with_section(
+            blob, {**section, retained.ATTEMPT: entry.to_primitive()}))
 
     def assert_retained(self, expected=True):
         """Check whether all that was kept is there."""
@@ -97,8 +106,7 @@ class SpecTestCase(request_specs_base.TestCase):
 
         def take():
             self.assertIsNotNone(api_db.take(
-                self.another_context(), self.uuid, GENERATION, 'a conductor',
-                spec))
+                self.another_context(), self.uuid, ATTEMPT, spec))
         return take
 
     def assert_accepted(self):

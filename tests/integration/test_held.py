@@ -6,12 +6,12 @@
 from concurrent import futures
 import time
 
+from nova.db.api import models
 from nova import objects
 from oslo_utils.fixture import uuidsentinel
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import location
 from tests.integration import meetings
 from tests.integration import processes
@@ -19,7 +19,7 @@ from tests.integration import specs_base
 
 setUpModule = meetings.start_server
 
-GENERATION = specs_base.GENERATION
+ATTEMPT = specs_base.ATTEMPT
 
 
 class HeldTest(specs_base.SpecTestCase):
@@ -56,26 +56,27 @@ class HeldTest(specs_base.SpecTestCase):
 
     def test_a_conductor_that_takes_it_waits(self):
         self.assert_waits(lambda: api_db.take(
-            self.another_context(), self.uuid, GENERATION, 'a conductor'))
+            self.another_context(), self.uuid, ATTEMPT))
 
     def test_a_hand_over_waits(self):
         self.assert_waits(self.hand_over)
 
     def test_a_burial_waits(self):
         self.assert_waits(lambda: api_db.to_cell0(
-            self.another_context(), self.uuid, GENERATION, self.cell.id,
+            self.another_context(), self.uuid, self.entry, self.cell.id,
             lambda last: None))
 
     def test_a_way_out_of_a_cell_waits(self):
         self.assertTrue(self.hand_over())
         self.assert_waits(lambda: api_db.remap(
-            self.another_context(), self.uuid, self.cell.id, None))
+            self.another_context(), self.uuid, self.entry, self.cell.id,
+            None))
 
     def hand_over(self):
         """Map the server to its cell and return whether that was done."""
         return api_db.end(
-            self.another_context(), self.uuid, GENERATION, self.cell.id,
-            lambda last: attempt_record.AttemptRecord(GENERATION, [], {}))
+            self.another_context(), self.uuid, self.entry, self.cell.id,
+            lambda entry, last: None)
 
     def test_who_has_waited_for_it_sees_how_it_was_moved(self):
         found = []
@@ -86,8 +87,9 @@ class HeldTest(specs_base.SpecTestCase):
                 found.append(location.place(context, self.uuid).cell_id)
         with futures.ThreadPoolExecutor(1) as executor:
             with api_db.api_db_api.context_manager.writer.using(self.context):
-                api_db._set_cell(
-                    self.context, self.uuid, None, self.cell.id)
+                self.context.session.query(
+                    models.InstanceMapping).filter_by(
+                    instance_uuid=self.uuid).update({'cell_id': self.cell.id})
                 waiting = executor.submit(hold)
                 processes.poll(meetings._is_waiting, 'that the other waits')
             waiting.result(60)
@@ -99,14 +101,14 @@ class HeldTest(specs_base.SpecTestCase):
         time.sleep(1.5)
         before = timeutils.utcnow()
 
-        def bury():
-            return not api_db.remap(
-                self.another_context(), self.uuid, self.cell.id, None, before)
+        def take_over():
+            return api_db.take_over(
+                self.another_context(), self.uuid, before, 'recover') is None
 
         def go_on():
             time.sleep(1.5)
-            api_db.touch(self.context, self.uuid, self.cell.id)
-        self.assert_waits(bury, go_on)
+            api_db.touch(self.context, self.uuid, self.entry, self.cell.id)
+        self.assert_waits(take_over, go_on)
 
 
 class SnapshotIsolationTest(HeldTest):

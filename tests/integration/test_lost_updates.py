@@ -15,7 +15,6 @@ from oslo_db.sqlalchemy import exc_filters
 import sqlalchemy
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
@@ -24,8 +23,6 @@ from tests.integration import specs_base
 from tests.unit import request_specs_base
 
 setUpModule = meetings.start_server
-
-GENERATION = specs_base.GENERATION
 
 
 class LostUpdatesTest(specs_base.SpecTestCase):
@@ -59,23 +56,23 @@ class LostUpdatesTest(specs_base.SpecTestCase):
         self.assert_zone_is_gone()
 
     def end(self):
-        """Hand the server over; its last mark stays with what is kept."""
-        self.assertTrue(api_db.end(
-            self.another_context(), self.uuid, GENERATION,
-            lambda last: attempt_record.AttemptRecord(
-                GENERATION, ['display_name'], {})))
+        """Delete the build request of the server, and note something."""
+        def note(entry, last):
+            entry.brought = {'display_name': 'put'}
+        api_db.end(
+            self.another_context(), self.uuid, self.entry, None, note)
 
-    def assert_marked(self):
-        """Check that the mark is with what is kept."""
+    def assert_noted(self):
+        """Check that the step was noted in the entry."""
+        entry = api_db.entry(self.context, self.uuid)
         self.assertEqual(
-            ['display_name'],
-            api_db.retained_record(self.context, self.uuid).read().changed)
+            ({'display_name': 'put'}, 1), (entry.brought, entry.count))
 
-    def test_a_put_that_writes_after_the_hand_over_leaves_its_mark(self):
+    def test_a_put_that_writes_after_the_hand_over_leaves_its_entry(self):
         self.keep_files()
         self.send()
         self.meet(self.put_zone(), self.end)
-        self.assert_marked()
+        self.assert_noted()
         self.assert_retained()
         self.assert_zone_is_gone()
 
@@ -83,7 +80,7 @@ class LostUpdatesTest(specs_base.SpecTestCase):
         self.keep_files()
         self.send()
         self.meet(self.end, self.put_zone())
-        self.assert_marked()
+        self.assert_noted()
         self.assert_retained()
         self.assert_zone_is_gone()
 
@@ -106,7 +103,7 @@ class LostUpdatesTest(specs_base.SpecTestCase):
     def test_a_put_just_before_a_rebuild_is_accepted_is_left(self):
         self.keep_files()
         self.send()
-        self.meet(self.take(), self.put_zone(), 'SELECT request_specs')
+        self.meet(self.take(), self.put_zone(), 'SELECT instance_mappings')
         self.assert_accepted()
         self.assert_zone_is_gone()
 

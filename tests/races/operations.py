@@ -106,10 +106,10 @@ class StockDelete(fixtures.Fixture):
 def deliver(context, args):
     """Deliver a message, and do all that it asks for."""
     copied = nova_context.RequestContext.from_dict(context.to_dict())
-    uuid, generation, spec, *others = args
+    uuid, attempt, spec, *others = args
     with futurist.SynchronousExecutor() as executor:
         return endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
-            copied, uuid, generation, spec.obj_clone(), *others)
+            copied, uuid, attempt, spec.obj_clone(), *others)
 
 
 class Operations:

@@ -101,10 +101,9 @@ def _cell(cell_id):
 
 def _retained(spec):
     section = spec.get('cell0_rebuild')
-    # What is noted of an attempt has its time.
     return section and _ID.sub('ID', json.dumps({
-        name: value if name != 'mark' else 'of an attempt'
-        for name, value in section.items() if value}, sort_keys=True))
+        name: value for name, value in section.items() if value},
+        sort_keys=True))
 
 
 def is_busy(server_id):

@@ -10,12 +10,12 @@ import json
 import hypothesis
 from hypothesis import strategies
 
-MARK = """
-{"generation": "a generation", "changed": ["display_name"],
+ATTEMPT = """
+{"attempt": "an attempt", "holder": "a holder", "changed": ["display_name"],
  "baseline": {"display_name": "a name", "locked": false, "tags": []},
- "asked": {"display_name": "another"}, "mapped_at": "2026-11-01T12:00:00",
- "taken_by": "a host an ID", "answered": false, "accepted": true,
- "cells": ["a cell"], "brought": {"display_name": "put"}, "version": "1.0"}
+ "asked": {"display_name": "another"}, "brought": {"display_name": "put"},
+ "answered": false, "accepted": true, "cells": ["a cell"], "count": 7,
+ "version": "1.0"}
 """
 
 KEPT = """
@@ -39,7 +39,7 @@ KEPT = """
    "nova_object.data": {"host": "a host", "node": "a node"},
    "nova_object.changes": ["host", "node"]},
  "injected_files": [["/etc/motd", "aGVsbG8="]],
- "root_known": true, "left": ["a cell"], "version": "1.0"}
+ "root_known": true, "version": "1.0"}
 """
 
 # What may stand where something else is expected.
@@ -52,9 +52,9 @@ def retained(**entries):
     return {**json.loads(KEPT), **entries}
 
 
-def marked(**entries):
-    """Return a mark, as it was stored, with other entries."""
-    return {**json.loads(MARK), **entries}
+def attempted(**values):
+    """Return the entry of an attempt, as it was stored, with other values."""
+    return {**json.loads(ATTEMPT), **values}
 
 
 def without(values, name):

@@ -79,16 +79,9 @@ class UnreadableTest(StoredTestCase):
     def test_nothing_is_added_to_it(self, kind):
         uuid = self.store(UNREADABLE[kind])
         self.assertRaises(
-            exceptions.Unreadable, ours.keep_also, self.context, uuid,
-            {'root_known': False})
+            exceptions.Unreadable, ours.change, self.context, uuid,
+            lambda stored: {'root_known': False})
         self.assertEqual(UNREADABLE[kind], self.section(uuid))
-
-    @ddt.data('of a newer version', 'without a version', 'no entries',
-              'empty')
-    def test_its_mark_is_not_read(self, kind):
-        self.assertRaises(
-            exceptions.Unreadable, retained_db.record, self.context,
-            self.store(UNREADABLE[kind]))
 
     def test_a_spec_that_can_be_read_again_says_so(self):
         uuid = self.store(stored_forms.retained(version='2.0'))
@@ -102,17 +95,19 @@ class UnreadableTest(StoredTestCase):
 class VersionsTest(StoredTestCase):
 
     def test_what_is_stored_is_read(self):
-        uuid = self.store(stored_forms.retained(mark=stored_forms.marked()))
+        uuid = self.store(stored_forms.retained(
+            attempt=stored_forms.attempted()))
         self.assertIsNone(self.load(uuid).unreadable)
         self.assertEqual(
             'a tag', self.load(uuid).retained.requested_networks[0].tag)
         self.assertEqual(
-            stored_forms.marked(), retained_db.record(self.context, uuid))
+            stored_forms.attempted(), self.section(uuid)['attempt'])
 
     def test_what_is_added_leaves_the_version_and_what_is_unknown(self):
         newer = stored_forms.retained(version='1.7', newer='unknown')
         uuid = self.store(newer)
-        ours.keep_also(self.context, uuid, {'root_known': False})
+        ours.change(
+            self.context, uuid, lambda stored: {'root_known': False})
         self.assertEqual(
             dict(newer, root_known=False), self.section(uuid))
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import contextlib
-
 import ddt
 import hypothesis
 from nova import objects
@@ -14,7 +12,7 @@ from tests.unit import stored_forms
 read = retained.Retained.from_primitive
 
 # What is stored later than the rest.
-DEFAULTS = {'root_known': True, 'left': []}
+DEFAULTS = {'root_known': True}
 
 
 @ddt.ddt
@@ -77,17 +75,15 @@ class KeptTest(testtools.TestCase):
                 stored_forms.retained(requested_networks=other)))
 
     @ddt.data('requested_networks', 'requested_destination',
-              'injected_files', 'root_known', 'mark', 'left')
+              'injected_files', 'root_known')
     def test_whatever_else_is_there_is_read_or_unreadable(self, name):
         readable = {
             'requested_networks': {'null'}, 'requested_destination': {'null'},
-            'injected_files': set(), 'root_known': {'a truth'},
-            'mark': {'a dictionary'}, 'left': set()}
-        read_it = retained.record_of if name == 'mark' else read
+            'injected_files': set(), 'root_known': {'a truth'}}
         found = set()
         for kind, value in stored_forms.OTHERS.items():
             try:
-                read_it(stored_forms.retained(**{name: value}))
+                read(stored_forms.retained(**{name: value}))
                 found.add(kind)
             except exceptions.Unreadable:
                 pass
@@ -121,13 +117,6 @@ class KeptTest(testtools.TestCase):
         for network in found.requested_networks or ():
             self.assertIsInstance(network.to_tuple(), tuple)
         self.assertIsInstance(found.injected_files, list)
-
-    @hypothesis.given(stored_forms.changed(
-        stored_forms.retained(mark=stored_forms.marked())))
-    @stored_forms.settings(100)
-    def test_no_mark_that_is_stored_fails_otherwise(self, primitive):
-        with contextlib.suppress(exceptions.Unreadable):
-            self.assertIsInstance(retained.record_of(primitive), dict)
 
     def test_what_was_asked_of_the_scheduler_is_not_read(self):
         self.assertEqual(

@@ -46,8 +46,9 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import journal
 from cell0_rebuild.move import location
 from cell0_rebuild import retained_db
 
@@ -224,7 +225,11 @@ class Finder:
                 self._context, uuid)
         except exception.BuildRequestNotFound:
             return False
-        return attempt_record.of(build_request.instance) is not None
+        if not journal.is_marked(build_request.instance):
+            return False
+        # If it cannot be read, whoever is asked to mend it says so.
+        api_db.entry(self._context, uuid)
+        return True
 
     def _traces(self, uuid: str) -> list[Trace]:
         found = ((cell, self._row(uuid, cell)) for cell in self._cells)

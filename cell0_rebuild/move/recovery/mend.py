@@ -7,15 +7,14 @@ cell0. The rebuild of a server that a compute has is finished.
 
 It is safe to run this while rebuilds are in progress. Every step of a rebuild
 refreshes its age, so a rebuild in progress is too young to be touched. A
-conductor that hangs and goes on later finds that its attempt is stale: the
-build request has another generation or is gone, the row in the real cell is
-gone, and the mapping points elsewhere. That is why a recovery always changes
-the mapping or the generation first.
+conductor that hangs and goes on later finds that its attempt is stale: a
+recovery first makes itself the holder of the attempt.
 """
 
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import dataclasses
 import datetime
 import typing as ty
@@ -34,16 +33,14 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
+from cell0_rebuild.move import journal
 from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
-from cell0_rebuild.move import stage as stages
-from cell0_rebuild import retained_db
 
 LOG = logging.getLogger(__name__)
 
@@ -91,6 +88,7 @@ class Recovery:
     def __init__(self, before: datetime.datetime) -> None:
         """:param before: what was touched later is in progress."""
         self._before = before
+        self._holder = journal.new_id()
         self._context = nova_context.get_admin_context()
         self._resources = allocations.Resources(self._context)
         self._search = search.Search(self._context, before)
@@ -168,7 +166,7 @@ class Recovery:
         # A request ID of its own, which tells its event.
         context, state = nova_context.get_admin_context(), stuck.state
         if state is diagnosis.State.BUILT:
-            if not _finish(context, stuck):
+            if not self._finish(context, stuck):
                 raise _ChangedMeanwhile
         elif state is diagnosis.State.DELETED:
             self._clear(context, stuck)
@@ -176,7 +174,7 @@ class Recovery:
             try:
                 self._bury(context, stuck)
             except exception.ObjectActionError:
-                if state not in _HANDED_OVER or not _finish_taken(
+                if state not in _HANDED_OVER or not self._finish_taken(
                         context, stuck):
                     raise
                 state = diagnosis.State.BUILT
@@ -191,7 +189,7 @@ class Recovery:
         elif stuck.state is diagnosis.State.LEFTOVERS:
             buried = True
         else:
-            buried = _bury_handed_over(context, stuck, self._before)
+            buried = self._bury_handed_over(context, stuck)
         if buried:
             _remove_traces(context, stuck)
             self._resources.release(
@@ -208,7 +206,7 @@ class Recovery:
         for trace in stuck.traces:
             if not trace.row.is_on_host:
                 cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
-            elif not _finish(
+            elif not self._finish(
                     context, dataclasses.replace(stuck, cell=trace.cell)):
                 raise cell_db.on_host()
         if stuck.cell is not None:
@@ -230,24 +228,63 @@ class Recovery:
         for trace in stuck.traces:
             if trace.row.is_on_host:
                 raise cell_db.on_host()
-        build_request = api_db.seize(
-            context, stuck.uuid, self._before, EVENT)
-        if build_request is None:
+        entry = self._take_over(context, stuck)
+        if entry is None:
             return stuck, False
         # The conductor may have put the server into a cell until just now.
         stuck = self._finder.look(stuck.uuid) or stuck
+        try:
+            build_request = objects.BuildRequest.get_by_instance_uuid(
+                context, stuck.uuid)
+        except exception.BuildRequestNotFound:
+            return stuck, False
         return stuck, reburial.bury_again(
-            context, attempts.Attempt.taken(build_request), _cell_of(stuck),
-            _recorder(stuck.uuid))
+            context, attempts.Attempt.taken(build_request, entry),
+            _cell_of(stuck), _recorder(stuck.uuid))
 
+    def _bury_handed_over(
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
+    ) -> bool:
+        entry = self._take_over(context, stuck)
+        return entry is not None and reburial.bury_again(
+            context, _attempt(context, stuck, entry),
+            stuck.cell or _cell_of(stuck), _recorder(stuck.uuid))
 
-def _bury_handed_over(
-    context: nova_context.RequestContext, stuck: diagnosis.Stuck,
-    before: datetime.datetime,
-) -> bool:
-    return reburial.bury_again(
-        context, _attempt(context, stuck), stuck.cell or _cell_of(stuck),
-        _recorder(stuck.uuid), before)
+    def _take_over(
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
+    ) -> journal.Entry | None:
+        """Take the attempt from the process that has died, or is stale now.
+
+        :returns: None if somebody has worked on it since.
+        """
+        found: journal.Entry | None = api_db.take_over(
+            context, stuck.uuid, self._before, self._holder)
+        return found
+
+    def _finish_taken(
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
+    ) -> bool:
+        """Finish the rebuild if a compute has taken the server meanwhile."""
+        for trace in stuck.traces:
+            row = cell_db.find(context, stuck.uuid, trace.cell)
+            if row is not None and row.id == trace.row.id and row.is_on_host:
+                return self._finish(
+                    context, dataclasses.replace(stuck, cell=trace.cell))
+        return False
+
+    def _finish(
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
+    ) -> bool:
+        assert stuck.cell is not None
+        entry = self._take_over(context, stuck)
+        if entry is None:
+            return False
+        # A compute may have taken it while it was on its way back to cell0.
+        api_db.remap(context, stuck.uuid, entry, cells.cell0(context).id,
+                     stuck.cell.id)
+        return attempts.finish(
+            context, attempts.Attempt.interrupted(stuck.uuid, entry),
+            stuck.cell)
 
 
 def _cell_of(stuck: diagnosis.Stuck) -> objects.CellMapping | None:
@@ -256,7 +293,8 @@ def _cell_of(stuck: diagnosis.Stuck) -> objects.CellMapping | None:
 
 
 def _attempt(
-    context: nova_context.RequestContext, stuck: diagnosis.Stuck
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck,
+    entry: journal.Entry,
 ) -> attempts.Attempt:
     """Return the attempt as the conductor had it after the hand-over."""
     row_id = None
@@ -266,52 +304,7 @@ def _attempt(
     else:
         where = cells.cell0(context)
     there = cell0_copy.read(cells.targeted(context, where), stuck.uuid)
-    record = _retained_record(context, stuck.uuid)
-    # The row in cell0 has all that was changed, or never got it.
-    record.accepted = record.accepted and bool(stuck.traces)
-    return attempts.Attempt.interrupted(
-        stuck.uuid, record, _stage(stuck), there, row_id)
-
-
-def _stage(stuck: diagnosis.Stuck) -> stages.Stage:
-    if stuck.state is diagnosis.State.NOT_BUILT:
-        return stages.Stage.HANDED_OVER
-    return (stages.Stage.MAPPED_BACK if stuck.traces
-            else stages.Stage.OUT_OF_CELL)
-
-
-def _retained_record(
-    context: nova_context.RequestContext, uuid: str
-) -> attempt_record.AttemptRecord:
-    last = api_db.retained_record(context, uuid)
-    return attempt_record.AttemptRecord.unknown() if last is None else (
-        last.read())
-
-
-def _finish_taken(
-    context: nova_context.RequestContext, stuck: diagnosis.Stuck
-) -> bool:
-    """Finish the rebuild if a compute has taken the server meanwhile."""
-    for trace in stuck.traces:
-        row = cell_db.find(context, stuck.uuid, trace.cell)
-        if row is not None and row.id == trace.row.id and row.is_on_host:
-            return _finish(
-                context, dataclasses.replace(stuck, cell=trace.cell))
-    return False
-
-
-def _finish(
-    context: nova_context.RequestContext, stuck: diagnosis.Stuck
-) -> bool:
-    assert stuck.cell is not None
-    cell = stuck.cell
-    [row_id] = [trace.row.id for trace in stuck.traces
-                if trace.cell.id == cell.id]
-    record = _retained_record(context, stuck.uuid)
-    # A compute may have taken it while it was on its way back to cell0.
-    api_db.remap(context, stuck.uuid, cells.cell0(context).id, cell.id)
-    return attempts.finish(
-        context, attempts.Attempt.on_host(stuck.uuid, record, row_id), cell)
+    return attempts.Attempt.interrupted(stuck.uuid, entry, there, row_id)
 
 
 def _remove_traces(
@@ -320,11 +313,25 @@ def _remove_traces(
     """Remove the rows in real cells that no compute has."""
     for trace in stuck.traces:
         cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
-        # A later attempt may have created another row there by now.
-        with location.held(context, stuck.uuid):
-            if cell_db.find(context, stuck.uuid, trace.cell) is None:
-                retained_db.keep_left(
-                    context, stuck.uuid, fewer=[trace.cell.uuid])
+    # A later attempt may have begun by now.
+    with location.at_rest(context, stuck.uuid) as is_at_rest, (
+            contextlib.suppress(exceptions.Unreadable)):
+        entry = api_db.entry(context, stuck.uuid)
+        if is_at_rest and entry is not None:
+            api_db.clear_cells(context, stuck.uuid, entry, [
+                cell for cell in entry.cells
+                if not _has_row(context, stuck.uuid, cell)])
+            api_db.leave(context, stuck.uuid, entry)
+
+
+def _has_row(
+    context: nova_context.RequestContext, uuid: str, cell_uuid: str
+) -> bool:
+    try:
+        cell = objects.CellMapping.get_by_uuid(context, cell_uuid)
+    except exception.CellMappingNotFound:
+        return False
+    return cell_db.find(context, uuid, cell) is not None
 
 
 def _recorder(uuid: str) -> ty.Callable[[nova_context.RequestContext], None]:

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import attempt_record
+from cell0_rebuild.move import journal
 from cell0_rebuild import retained_db
 
 if ty.TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _build_requests(
         mapping, mapping.instance_uuid == model.instance_uuid,
     ).filter(
         mapping.updated_at < before,
-        model.instance.like(f'%{attempt_record.KEY}%')), model, last)
+        model.instance.like(f'%{journal.MARK}%')), model, last)
 
 
 @main_db_api.pick_context_manager_reader

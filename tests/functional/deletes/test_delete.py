@@ -2,7 +2,6 @@
 
 """A server is deleted before, during and after a rebuild."""
 
-from cell0_rebuild.move import attempt_record
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -54,10 +53,9 @@ class DeleteTest(races_base.RaceTestCase):
     def test_deleted_by_an_api_without_the_package_it_stays_deleted(self):
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
-        self.stub_out('cell0_rebuild.move.attempt_record.of', lambda _: None)
-        self._delete()
         self.stub_out(
-            'cell0_rebuild.move.attempt_record.of', attempt_record.of)
+            'cell0_rebuild.move.deletion.sweep', lambda *args: None)
+        self._delete()
         late.deliver()
         self.assert_gone()
         self.assertEqual([], databases.dump()['cell0']['instances'])

@@ -9,7 +9,7 @@ from tests.functional import databases
 from tests.functional import recover_base
 from tests.functional import recovering
 
-SEIZE = 'cell0_rebuild.move.api_db.seize'
+TAKE_OVER = 'cell0_rebuild.move.api_db.take_over'
 BURY = 'cell0_rebuild.move.reburial.bury_again'
 IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
 
@@ -32,7 +32,7 @@ class DeleteTest(recover_base.RecoverTestCase):
         self.assert_gone()
 
     def test_deleted_before_a_recovery_takes_it_it_stays_deleted(self):
-        self._recover_deleted_before(SEIZE)
+        self._recover_deleted_before(TAKE_OVER)
 
     def test_deleted_when_a_recovery_has_taken_it_it_stays_deleted(self):
         self._recover_deleted_before(BURY)

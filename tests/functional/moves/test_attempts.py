@@ -11,14 +11,12 @@ from nova import objects
 from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
-from cell0_rebuild.move import stage
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import newer
@@ -41,43 +39,55 @@ class AttemptTest(recover_base.RecoverTestCase):
         """Have a conductor die after the hand-over; return its attempt."""
         self.rebuild_until(recovering.CAST, before=recovering.crash)
         return attempts.Attempt(
-            self.uuid,
-            api_db.retained_record(self.context, self.uuid).read(),
-            stage.Stage.HANDED_OVER,
+            self.uuid, api_db.entry(self.context, self.uuid),
             row_id=cell_db.find(self.context, self.uuid, self.cell).id)
 
-    def test_what_is_gone_from_the_cell_of_an_attempt_was_deleted(self):
-        self.assertTrue(attempts.is_deleted(
-            self.context, self.handed_over(), self.cell))
-
-    def test_what_was_buried_meanwhile_was_not_deleted(self):
+    def test_who_has_handed_it_over_has_it_until_somebody_takes_it_over(self):
         attempt = self.handed_over()
+        self.assertTrue(attempts.is_in(self.context, attempt, self.cell))
         recovering.recover()
-        self.assertFalse(attempts.is_deleted(
-            self.context, attempt, self.cell))
-
-    def test_what_its_owner_deleted_on_its_way_was_deleted(self):
-        self.rebuild(self.server)
-        attempt = attempts.Attempt.taken(
-            objects.BuildRequest.get_by_instance_uuid(
-                self.context, self.uuid))
-        self.api.delete_server(self.uuid)
-        self.assertTrue(attempts.is_deleted(
-            self.context, attempt, self.cell))
+        self.assertFalse(attempts.is_in(self.context, attempt, self.cell))
 
     def test_each_cell_that_it_may_be_created_in_is_noted(self):
         self.rebuild(self.server)
-        generation = self.record().generation
-        api_db.take(self.context, self.uuid, generation, 'a conductor')
+        attempt = api_db.entry(self.context, self.uuid).attempt
+        _, entry = api_db.take(self.context, self.uuid, attempt)
         for cell in ('one', 'two'):
             self.assertTrue(api_db.refresh(
-                self.context, self.uuid, generation, next_cell=cell))
-        self.assertEqual(['one', 'two'], self.record().cells)
+                self.context, self.uuid, entry, next_cell=cell))
+        self.assertEqual(
+            ['one', 'two'], api_db.entry(self.context, self.uuid).cells)
 
-    def record(self):
-        """Return what is stored of the attempt."""
-        return attempt_record.of(objects.BuildRequest.get_by_instance_uuid(
-            self.context, self.uuid).instance)
+    def test_every_step_is_counted(self):
+        counts = []
+        steps = [recovering.SCHEDULER, recovering.TAGS, recovering.HAND_OVER,
+                 recovering.CAST]
+        for step in steps:
+            self.useFixture(base.Interception(
+                step, before=lambda *args, **kwargs: counts.append(
+                    recovering.entry(self.uuid)['count'])))
+        self.rebuild(self.server)
+        counts.append(recovering.entry(self.uuid)['count'])
+        self.late.deliver()
+        self.assertEqual([0, 2, 3, 3, 4], counts)
+
+    def test_an_attempt_is_taken_once(self):
+        self.rebuild(self.server)
+        attempt = api_db.entry(self.context, self.uuid).attempt
+        self.assertIsNotNone(api_db.take(self.context, self.uuid, attempt))
+        before = databases.dump()
+        self.assertIsNone(api_db.take(self.context, self.uuid, attempt))
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_of_a_buried_server_there_is_no_attempt(self):
+        self.assertIsNone(recovering.entry(self.uuid))
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
+        self.rebuild(self.server)
+        self.assertIsNotNone(recovering.entry(self.uuid))
+        self.late.deliver()
+        self.buried_again(self.server)
+        self.assertIsNone(recovering.entry(self.uuid))
 
     def test_what_comes_after_the_move_does_not_look_into_cell0(self):
         targets = []
@@ -91,13 +101,21 @@ class AttemptTest(recover_base.RecoverTestCase):
         self.assertEqual([False, True], [
             target is None for target in targets])
 
-    def test_what_somebody_has_worked_on_since_is_not_buried(self):
+    def test_what_somebody_has_taken_over_is_not_buried(self):
         attempt, failures = self.handed_over(), []
+        api_db.take_over(
+            self.context, self.uuid, datetime.datetime.max, 'another')
         before = databases.dump()
         self.assertFalse(reburial.bury_again(
-            self.context, attempt, self.cell, failures.append,
-            before=datetime.datetime.min))
+            self.context, attempt, self.cell, failures.append))
         self.assertEqual([], failures)
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_what_somebody_has_worked_on_since_is_not_taken_over(self):
+        self.handed_over()
+        before = databases.dump()
+        self.assertIsNone(api_db.take_over(
+            self.context, self.uuid, datetime.datetime.min, 'another'))
         self.assertEqual([], databases.differences(before, databases.dump()))
 
     def test_a_server_in_a_real_cell_is_not_in_cell0(self):
@@ -202,8 +220,6 @@ class FenceTest(races_base.RaceTestCase):
 
         def fail():
             with location.held(context, self.server['id']):
-                api_db.touch(
-                    context, self.server['id'], cells.cell0(context).id)
                 raise RuntimeError
         self.assertRaises(RuntimeError, fail)
         self.rebuild(self.server)
@@ -223,11 +239,11 @@ class ToldTest(base.FunctionalTestCase):
             '(RuntimeError).', self.stdlog.logger.output)
 
 
-class NewerRecordTest(races_base.RaceTestCase):
+class NewerEntryTest(races_base.RaceTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(newer.NewerRecord())
+        self.useFixture(newer.NewerEntry())
 
     def test_an_older_conductor_builds_it(self):
         self.rebuild(self.server)

@@ -5,9 +5,11 @@
 import threading
 
 from nova import context as nova_context
+from nova import objects
 
+from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell_db
-from cell0_rebuild import retained_db
+from cell0_rebuild.move import journal
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
@@ -127,8 +129,10 @@ class LeftRowTest(recover_base.RecoverTestCase):
     def test_a_cell_is_looked_into_though_a_burial_ends_later(self):
         self.leave_row()
         context = nova_context.get_admin_context()
-        retained_db.keep_left(
-            context, self.server['id'], fewer=['another cell'])
+        another = journal.Entry.new()
+        api_db.clear_cells(context, self.server['id'], another, [
+            cell.uuid for cell in objects.CellMappingList.get_all(context)])
+        api_db.leave(context, self.server['id'], another)
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
@@ -167,8 +171,8 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_while_a_burial_ends_is_accepted(self):
         self.meet_burial(
-            recovering.TAGS, 'cell0_rebuild.retained_db.keep_left',
-            'cell0_rebuild.move.api_db.to_build_request')
+            recovering.TAGS, 'cell0_rebuild.move.api_db.leave',
+            'cell0_rebuild.move.out_of_cell0.to_build_request')
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 

@@ -22,7 +22,7 @@ class OutageTest(races_base.RaceTestCase):
         """Have all transactions of the API database fail for a while."""
         until = time.monotonic() + _AWAY
         self.failed = 0
-        for name in ('refresh', 'to_cell0', 'is_answered', 'is_current'):
+        for name in ('refresh', 'to_cell0', 'entry', 'is_current'):
             self.useFixture(base.fixtures.MonkeyPatch(
                 f'cell0_rebuild.move.api_db.{name}',
                 self.failing(name, until)))

@@ -135,21 +135,16 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         self.assert_buried()
         self.assertEqual(NEWER, json.loads(self.blob())[ours.SECTION])
 
-    def give_mark(self, **entries):
-        """Change the mark that is on the build request."""
-        recovering.change_record(
-            self.server['id'], lambda record: record.update(entries))
-
-    def test_a_conductor_leaves_a_mark_that_it_cannot_read(self):
+    def test_a_conductor_leaves_an_attempt_that_it_cannot_read(self):
         self.rebuild(self.server)
-        self.give_mark(version='2.0')
+        recovering.change_entry(self.server['id'], version='2.0')
         before = databases.dump()
         self.late.deliver()
         self.assertEqual([], databases.differences(before, databases.dump()))
 
-    def test_recover_reports_such_a_mark_and_goes_on(self):
+    def test_recover_reports_such_an_attempt_and_goes_on(self):
         self.rebuild(self.server)
-        self.give_mark(version='2.0')
+        recovering.change_entry(self.server['id'], version='2.0')
         unreadable, self.server = self.server, self.bury_another()
         self.rebuild(self.server)
         code, found = recovering.recover()
@@ -160,9 +155,9 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assert_shown_once(unreadable['id'], 'BUILD')
 
-    def test_recover_leaves_such_a_mark_alone_while_it_is_young(self):
+    def test_recover_leaves_such_an_attempt_alone_while_it_is_young(self):
         self.rebuild(self.server)
-        self.give_mark(version='2.0')
+        recovering.change_entry(self.server['id'], version='2.0')
         self.assertEqual((0, {}), recovering.recover(older_than=3600))
 
     def bury_another(self):
@@ -181,9 +176,9 @@ class MeanwhileTest(recover_base.RecoverTestCase):
                       'version 2.0', found[self.server['id']]['result'])
         self.assertEqual([], databases.differences(before, databases.dump()))
 
-    def test_the_owner_deletes_a_server_with_such_a_mark(self):
+    def test_the_owner_deletes_a_server_with_such_an_attempt(self):
         self.rebuild(self.server)
-        self.give_mark(version='2.0')
+        recovering.change_entry(self.server['id'], version='2.0')
         self.api.delete_server(self.server['id'])
         self.late.deliver()
         self.assert_gone()

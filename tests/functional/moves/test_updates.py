@@ -6,7 +6,6 @@ Each test changes all that this Nova lets a PUT change.
 """
 
 import contextlib
-import datetime
 
 import ddt
 from nova import context as nova_context
@@ -14,8 +13,6 @@ from nova import objects
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
-from cell0_rebuild.move import api_db
-from cell0_rebuild.move import attempt_record
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from tests.functional import base
@@ -151,30 +148,6 @@ class RebuiltTest(updates_base.UpdateTestCase):
         self.update()
         self.active(self.server)
         self.assert_updated()
-
-    @ddt.data(
-        ('a_conductor_took_it', lambda *found: api_db.take(
-            *found, host='a conductor')),
-        ('recover_took_it', lambda context, uuid, generation: api_db.seize(
-            context, uuid, datetime.datetime.max, 'recover')))
-    @ddt.unpack
-    def test_an_update_that_read_the_build_request_leaves_that(
-            self, _name, take):
-        self.rebuild(self.server)
-        context = nova_context.get_admin_context()
-        uuid, before = self.server['id'], self.record()
-        taken = []
-        self.at(SAVE, act=lambda *args: taken.append(attempt_record.of(take(
-            context, uuid, before.generation).instance)))
-        self.update()
-        self.assertNotEqual(before, taken[0])
-        self.assertEqual(taken[0], self.record())
-        self.assert_updated()
-
-    def record(self):
-        """Return what is stored of the attempt."""
-        return attempt_record.of(objects.BuildRequest.get_by_instance_uuid(
-            nova_context.get_admin_context(), self.server['id']).instance)
 
     def test_a_zone_that_is_given_up_leaves_the_image_of_the_rebuild(self):
         image = self.glance.auto_disk_config_enabled_image['id']

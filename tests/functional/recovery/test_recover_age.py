@@ -21,6 +21,7 @@ from tests.functional import updating
 HOUR = 3600
 MODELS = (('api', api_models.InstanceMapping),
           ('api', api_models.BuildRequest),
+          ('api', api_models.RequestSpec),
           ('cell0', models.Instance), ('cell1', models.Instance))
 
 
@@ -78,7 +79,7 @@ class OwnerTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.seize', before=self._update))
+            'cell0_rebuild.move.api_db.take_over', before=self._update))
         self.assert_stuck('on its way')
         self.assert_buried()
 
@@ -132,13 +133,13 @@ class ConductorTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.seize',
+            'cell0_rebuild.move.api_db.take_over',
             before=lambda *args: databases.update(
                 'api', api_models.InstanceMapping, self.server['id'],
                 updated_at=timeutils.utcnow())))
-        before = databases.dump()['api']['build_requests']
+        before = databases.dump()['api']['request_specs']
         recovering.recover(older_than=HOUR)
-        self.assertEqual(before, databases.dump()['api']['build_requests'])
+        self.assertEqual(before, databases.dump()['api']['request_specs'])
 
     def test_a_recovery_that_dies_when_it_has_taken_it_leaves_it_old(self):
         self.rebuild(self.server)

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A nova-api without the package drops what is retained, on the way.
+"""Others come in the way of an attempt: a stock nova-api, or the clock.
 
-Nova 34 saves the whole RequestSpec when an owner unpins the zone.
+Nova 34 saves the whole RequestSpec when an owner unpins the zone. Without the
+package it drops what is stored of the attempt.
 """
 
+import datetime
+
+import ddt
 from nova import context as nova_context
+from nova.objects import request_spec
+from oslo_utils import timeutils
 
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
 from tests.functional import recovering
+from tests.functional import updating
 
 
 class DroppedTest(recover_base.RecoverTestCase):
@@ -59,3 +66,114 @@ class DroppedTest(recover_base.RecoverTestCase):
             (0, 'built'), (code, found[self.server['id']]['state']))
         self.assertEqual([], databases.dump()['cell0']['instances'])
         self.assertEqual((0, {}), recovering.recover())
+
+
+@ddt.ddt
+class StockApiTest(recover_base.RecoverTestCase):
+    """A stock nova-api gives up the pinned zone, at each step."""
+
+    def setUp(self):
+        super().setUp()
+        updating.pin(self.server['id'])
+
+    def unpin(self, *args, **kwargs):
+        # Nova's own class, whose save writes the whole row.
+        spec = request_spec.RequestSpec.get_by_instance_uuid(
+            nova_context.get_admin_context(), self.server['id'])
+        spec.availability_zone = None
+        spec.save()
+        self.assertIsNone(recovering.section(self.server['id']))
+
+    def unpin_before(self, step):
+        """Rebuild the server; the zone is given up before a step of it."""
+        hook = self.useFixture(base.Interception(step, before=self.unpin))
+        self.rebuild(self.server)
+        self.late.deliver()
+        self.assertEqual([], hook.waiting())
+
+    def assert_zone_is_gone(self):
+        self.assertIsNone(
+            databases.spec_of(self.server['id']).availability_zone)
+
+    @ddt.data(recovering.SCHEDULER, recovering.TAGS, recovering.HAND_OVER,
+              recovering.END)
+    def test_until_the_hand_over_it_is_built_all_the_same(self, step):
+        self.unpin_before(step)
+        self.active(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['cell0']['instances']))
+        self.assert_zone_is_gone()
+        self.assertEqual((0, {}), recovering.recover())
+
+    @ddt.data(recovering.CAST, recovering.FINISH, recovering.FORGET)
+    def test_after_the_hand_over_a_recovery_finishes_it(self, step):
+        self.unpin_before(step)
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual(0, recovering.recover()[0])
+        self.assertEqual([], databases.dump()['cell0']['instances'])
+        self.assert_zone_is_gone()
+
+    @ddt.data(recovering.BACK, recovering.HAND_OVER)
+    def test_if_it_fails_on_its_way_it_is_buried_again(self, step):
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.actions.bring', before=recovering.fail))
+        self.unpin_before(step)
+        self.assert_buried()
+        self.assert_zone_is_gone()
+        self.assertEqual((0, {}), recovering.recover())
+
+    @ddt.data(recovering.REMAP, recovering.REMOVE, recovering.SHOW,
+              'cell0_rebuild.move.api_db.leave')
+    def test_if_it_fails_in_its_cell_it_is_buried_again(self, step):
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
+        self.unpin_before(step)
+        self.assertEqual(
+            1, len(self.api.get_servers()), self.api.get_servers())
+        self.assertEqual(0, recovering.recover()[0])
+        self.assert_buried()
+        self.assert_zone_is_gone()
+        self.assertEqual((0, {}), recovering.recover())
+
+    def test_before_a_conductor_takes_it_it_is_built_all_the_same(self):
+        self.rebuild(self.server)
+        self.unpin()
+        self.late.deliver()
+        self.active(self.server)
+        self.assert_zone_is_gone()
+
+    def test_before_a_conductor_takes_it_a_recovery_buries_it(self):
+        self.rebuild(self.server)
+        self.unpin()
+        self.assert_recovered('on its way')
+        self.assert_zone_is_gone()
+        self.late.deliver()
+        self.assert_buried()
+
+
+class ClockTest(recover_base.RecoverTestCase):
+    """The clock of a process goes back."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(timeutils.clear_time_override)
+
+    def go_back(self, *args, **kwargs):
+        timeutils.set_time_override(
+            timeutils.utcnow() - datetime.timedelta(hours=2))
+
+    def test_during_an_attempt_it_is_built_all_the_same(self):
+        self.rebuild_until(recovering.TAGS, before=self.go_back)
+        self.active(self.server)
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], databases.dump()['cell0']['instances']))
+
+    def test_a_recovery_whose_clock_is_back_leaves_it_alone(self):
+        self.rebuild(self.server)
+        self.go_back()
+        before = databases.dump()
+        self.assertEqual((0, {}), recovering.recover())
+        self.assertEqual([], databases.differences(before, databases.dump()))
+        timeutils.clear_time_override()
+        self.assert_recovered('on its way')

@@ -11,7 +11,6 @@ from nova import objects
 from oslo_utils import timeutils
 
 from cell0_rebuild import cells
-from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
@@ -39,6 +38,11 @@ class StatesTest(recover_base.RecoverTestCase):
         """Return the instance mapping of the server."""
         return objects.InstanceMapping.get_by_instance_uuid(
             self.context, self.server['id'])
+
+    def map_to(self, cell):
+        """Map the server to a cell."""
+        databases.update('api', api_models.InstanceMapping, self.server['id'],
+                         cell_id=cell.id)
 
     def test_a_buried_server_is_left_alone(self):
         self.assert_left_alone()
@@ -71,8 +75,7 @@ class StatesTest(recover_base.RecoverTestCase):
             self.context) if not cell.is_cell0()]
         cell0_db.hide(
             cells.targeted(self.context, self.home), self.server['id'])
-        self.assertTrue(api_db.remap(
-            self.context, self.server['id'], self.home.id, cell.id))
+        self.map_to(cell)
         self.assert_recovered('not built')
         self.assert_can_be_rebuilt()
 
@@ -96,9 +99,7 @@ class StatesTest(recover_base.RecoverTestCase):
 
     def test_a_server_that_got_a_host_while_it_was_taken_back_stays(self):
         self._build_without_end()
-        self.assertTrue(api_db.remap(
-            self.context, self.server['id'], self.mapping().cell_mapping.id,
-            self.home.id))
+        self.map_to(self.home)
         self.assertEqual((0, 'built'), self._recover())
         self.active(self.server)
         self.assert_shown_once(self.server['id'], 'ACTIVE')
@@ -151,11 +152,11 @@ class DeleteTest(recover_base.RecoverTestCase):
         self.assert_gone()
 
 
-class NewerRecordTest(races_base.RaceTestCase):
+class NewerEntryTest(races_base.RaceTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(newer.NewerRecord())
+        self.useFixture(newer.NewerEntry())
 
     def test_an_older_recover_brings_it_back(self):
         self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'

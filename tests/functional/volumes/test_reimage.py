@@ -223,7 +223,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
 
     def test_a_database_away_for_long_leaves_everything_as_it_was(self):
         self.refused_without_database(
-            'cell0_rebuild.move.api_db.is_answered', 2)
+            'cell0_rebuild.move.api_db.entry', 2)
 
     def refused_without_database(self, step, times):
         """Have Cinder refuse while a step fails so many times."""

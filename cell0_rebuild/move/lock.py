@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a step of a move locks in the API database, and how it ends.
+
+A step locks the mapping and the RequestSpec, in which the entry of the attempt
+is. It compares the holder, acts, and writes the entry, which counts the step.
+It locks no row that may not be there: InnoDB would lock the gap, and creates
+of others would wait.
+"""
+
+from __future__ import annotations
+
+import typing as ty
+
+from nova.db.api import models as api_models
+from oslo_serialization import jsonutils
+from oslo_utils import timeutils
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.move import journal
+from cell0_rebuild import objects as our_objects
+from cell0_rebuild import retained
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
+
+
+class Locked:
+    """A server, its mapping and its RequestSpec locked.
+
+    :ivar cell_id: the cell that it is mapped to.
+    :ivar deleted: its owner deleted it in its cell.
+    :ivar touched: when the mapping was written last.
+    :ivar build_request_id: its build request, of whatever origin.
+    :ivar spec: the row of its RequestSpec.
+    :ivar entry: of its attempt, None if there is none.
+    :ivar unreadable: why what is stored of it cannot be read.
+    """
+
+    def __init__(self, row: ty.Any) -> None:
+        (self._mapping_id, self.cell_id, self.deleted, self.touched,
+         self.build_request_id, self.spec) = row
+        self.entry: journal.Entry | None = None
+        self.unreadable: exceptions.Unreadable | None = None
+        try:
+            self.entry = journal.of(self._section)
+        except exceptions.Unreadable as error:
+            self.unreadable = error
+
+    @property
+    def _section(self) -> ty.Any:
+        return our_objects.section(self.spec.spec)
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Whether it has a build request and is in no cell."""
+        return self.cell_id is None and self.build_request_id is not None
+
+    def map_to(
+        self, context: nova_context.RequestContext, cell_id: int | None
+    ) -> bool:
+        """Map the server to a cell; False if its owner deleted it."""
+        if not self.deleted:
+            self._update_mapping(context, cell_id=cell_id)
+        return not self.deleted
+
+    def touch(self, context: nova_context.RequestContext) -> None:
+        """Make the attempt young."""
+        self._update_mapping(context, updated_at=timeutils.utcnow())
+
+    def _update_mapping(
+        self, context: nova_context.RequestContext, **values: ty.Any
+    ) -> None:
+        # By its ID: InnoDB locks what it looks at in any other index, too.
+        context.session.query(api_models.InstanceMapping).filter_by(
+            id=self._mapping_id).update(values, synchronize_session=False)
+
+    def write(
+        self, context: nova_context.RequestContext, **values: ty.Any
+    ) -> None:
+        """Store the entry; nothing if what is there cannot be read.
+
+        :param values: what else is stored with what is retained.
+        """
+        if self.unreadable is not None:
+            return
+        # Alone, if a service without this package has dropped it.
+        section = dict(self._section or {'version': retained.VERSION})
+        section.pop(retained.ATTEMPT, None)
+        if self.entry is not None:
+            self.entry.count += 1
+            section[retained.ATTEMPT] = self.entry.to_primitive()
+        section.update(values)
+        self.spec.update({'spec': our_objects.with_section(
+            self.spec.spec, section if len(section) > 1 else None)})
+        self.spec.save(context.session)
+
+
+def locked(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> Locked | None:
+    """Lock a server; None if it has no mapping or no RequestSpec.
+
+    :param context: in a transaction in the API database.
+    """
+    mapping, spec, build_request = (
+        api_models.InstanceMapping, api_models.RequestSpec,
+        api_models.BuildRequest)
+    row = context.session.query(
+        mapping.id, mapping.cell_id, mapping.queued_for_delete,
+        mapping.updated_at,
+        # Not joined: it is not to be locked if it is not there.
+        context.session.query(build_request.id).filter(
+            build_request.instance_uuid == mapping.instance_uuid,
+        ).correlate(mapping).scalar_subquery(),
+        spec,
+    ).join(spec, spec.instance_uuid == mapping.instance_uuid).filter(
+        mapping.instance_uuid == instance_uuid,
+    ).populate_existing().with_for_update().first()
+    return None if row is None else Locked(row)
+
+
+def held(
+    context: nova_context.RequestContext, instance_uuid: str,
+    mine: journal.Entry,
+) -> Locked | None:
+    """Lock a server for who has its attempt; None if that is another by now.
+
+    :param mine: the entry as its holder knows it.
+    """
+    found = locked(context, instance_uuid)
+    if found is None:
+        return None
+    restore(context, found, mine)
+    is_mine = found.entry is not None and found.entry.holder == mine.holder
+    return found if is_mine else None
+
+
+def restore(
+    context: nova_context.RequestContext, found: Locked, entry: journal.Entry
+) -> None:
+    """Put an entry back that a service without this package has dropped."""
+    if found.entry is None and found.is_on_its_way and (
+            mark(context, found) == entry.attempt):
+        found.entry = entry
+
+
+def mark(
+    context: nova_context.RequestContext, found: Locked
+) -> str | None:
+    """Return the ID of the attempt that its build request is of, if any."""
+    blob = context.session.query(api_models.BuildRequest.instance).filter_by(
+        id=found.build_request_id).scalar()
+    return None if blob is None else journal.mark_in(jsonutils.loads(blob))
