@@ -268,18 +268,18 @@ def hand_over(
     now = cell0_db.watched(in_cell0, attempt.uuid)
     attempt.row_id = instance.id
 
-    def bring(late: dict[str, ty.Any]) -> None:
+    def bring(changed: dict[str, ty.Any]) -> None:
         # Nobody else changes the row before the server is mapped to it.
         with contextlib.suppress(exception.InstanceNotFound):
-            late_changes.apply(cctxt, instance, bdms, late)
+            late_changes.apply(cctxt, instance, bdms, changed)
 
     def last(entry: journal.Entry, watched: dict[str, ty.Any]) -> None:
-        entry.brought = late_changes.changes(entry.asked, watched)
         bring(late_changes.changes(late_changes.watched(instance), watched))
-        # The build request came after the row in cell0.
-        bring({name: value for name, value in late_changes.changes(
-            entry.baseline, now or {}).items() if name not in entry.brought})
+        bring(late_changes.late(
+            entry.baseline, now or {}, entry.asked, watched))
         entry.baseline = now or entry.baseline
+        # No build request tells them.
+        entry.asked.update(late_changes.flags_of(entry.baseline))
         attempt.entry = entry
     is_mapped = api_db.end(
         context, attempt.uuid, attempt.entry,
@@ -289,16 +289,16 @@ def hand_over(
 
 def _bring_late(
     context: nova_context.RequestContext, attempt: Attempt,
-    cell: objects.CellMapping, late: dict[str, ty.Any],
+    cell: objects.CellMapping, in_cell0: dict[str, ty.Any],
 ) -> None:
     """Bring late changes of the row in cell0 to the real cell.
 
-    What was changed there meanwhile stays: that came later.
+    :param in_cell0: what is watched of that row at last.
     """
-    late = late_changes.not_overtaken(
-        late, attempt.entry.mapped,
+    entry, cctxt = attempt.entry, cells.targeted(context, cell)
+    late = late_changes.late(
+        entry.baseline, in_cell0, entry.asked,
         cell_db.watched(context, attempt.uuid, cell))
-    cctxt = cells.targeted(context, cell)
     with contextlib.suppress(exception.InstanceNotFound):
         built = cell0_copy.read(cctxt, attempt.uuid)
         late_changes.apply(cctxt, built.instance, built.bdms, late)
@@ -328,16 +328,15 @@ def finish(
     """
     is_there: bool | None = None
 
-    def carry_over(late: dict[str, ty.Any]) -> bool:
+    def carry_over(watched: dict[str, ty.Any]) -> bool:
         nonlocal is_there
         is_there = is_in(context, attempt, cell)
-        if is_there and late:
-            _bring_late(context, attempt, cell, late)
+        if is_there and late_changes.changes(attempt.entry.baseline, watched):
+            _bring_late(context, attempt, cell, watched)
         return is_there
 
     is_deleted = cell0_db.close(
-        cells.in_cell0(context), attempt.uuid,
-        attempt.entry.baseline, carry_over)
+        cells.in_cell0(context), attempt.uuid, carry_over)
     if is_there is None:
         is_there = is_in(context, attempt, cell)
     if is_there:

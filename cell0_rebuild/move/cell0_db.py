@@ -22,7 +22,6 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import instance_row
-from cell0_rebuild.move import late_changes
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -157,7 +156,6 @@ def is_deleted(
 @main_db_api.pick_context_manager_writer
 def close(
     context: nova_context.RequestContext, instance_uuid: str,
-    baseline: dict[str, ty.Any],
     carry_over: ty.Callable[[dict[str, ty.Any]], bool],
 ) -> bool:
     """Carry over the late changes and delete the row.
@@ -166,16 +164,14 @@ def close(
     row and fails.
 
     :param context: targeted at cell0.
-    :param baseline: what was watched when the server was read.
-    :param carry_over: is called with the late changes; the row stays if it
-        returns False.
+    :param carry_over: is called with what is watched of the row; it stays if
+        that returns False.
     :returns: True if the server was deleted here, or is being deleted; then
         the row stays as it is.
     """
     found = instance_row.read(context, instance_uuid, is_locked=True)
     if found is None or found.deleted:
         return found is not None
-    if carry_over(late_changes.changes(baseline, found.values)) and (
-            not found.being_deleted):
+    if carry_over(found.values) and not found.being_deleted:
         _remove(context, instance_uuid)
     return found.being_deleted

@@ -38,11 +38,10 @@ class Entry:
     :param holder: who works on it: the attempt itself until it is taken, then
         a conductor, nova-api or a recovery, which choose a new ID.
     :param changed: the instance fields that the rebuild request changed.
-    :param baseline: what was watched in cell0 when the server was read; see
-        :mod:`late_changes`.
-    :param asked: what the rebuild request wants it to be.
-    :param brought: what its owner has changed on the build request, and was
-        brought into the row in the real cell by the hand-over.
+    :param baseline: what was watched of the row in cell0 when the server left
+        it, or was handed over; see :mod:`late_changes`.
+    :param asked: the same of the build request when it was made, which is what
+        the rebuild request wants it to be.
     :param answered: the request was answered while somebody had the attempt.
     :param accepted: the changes stay, even if the attempt fails.
     :param cells: the UUIDs of the real cells that may have a row of the
@@ -58,7 +57,6 @@ class Entry:
     changed: list[str] = dataclasses.field(default_factory=list)
     baseline: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     asked: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
-    brought: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
     answered: bool = False
     accepted: bool = False
     cells: list[str] = dataclasses.field(default_factory=list)
@@ -77,13 +75,6 @@ class Entry:
         """Whether somebody works on it."""
         return self.holder != self.attempt
 
-    @property
-    def mapped(self) -> dict[str, ty.Any]:
-        """What is watched of the row in the real cell, as it was brought."""
-        flags = 'delete_on_termination'
-        return {**({flags: self.baseline[flags]} if flags in self.baseline
-                   else {}), **self.asked, **self.brought}
-
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored."""
         values = dataclasses.asdict(self)
@@ -97,7 +88,6 @@ _VALUES: dict[str, tuple[type, ...]] = {
     'changed': (list,),
     'baseline': (dict,),
     'asked': (dict,),
-    'brought': (dict,),
     'answered': (bool,),
     'accepted': (bool,),
     'cells': (list,),

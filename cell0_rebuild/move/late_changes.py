@@ -31,6 +31,8 @@ FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
           'access_ip_v6', 'auto_disk_config', 'locked', 'locked_by')
 # JSON has no addresses.
 _AS_TEXT = ('access_ip_v4', 'access_ip_v6')
+# Of each volume, by the UUID of its block device mapping.
+_FLAGS = 'delete_on_termination'
 
 
 def watched(
@@ -48,7 +50,7 @@ def watched(
                  if found[field] is not None)
     found['locked_reason'] = instance.system_metadata.get('locked_reason')
     if bdms is not None:
-        found['delete_on_termination'] = {
+        found[_FLAGS] = {
             bdm.uuid: bdm.delete_on_termination for bdm in bdms}
     if tags is not None:
         found['tags'] = sorted(tag.tag for tag in tags)
@@ -82,25 +84,45 @@ def changes(
     return found
 
 
-def not_overtaken(
+def late(
+    older_base: dict[str, ty.Any], older: dict[str, ty.Any],
+    newer_base: dict[str, ty.Any], newer: dict[str, ty.Any],
+) -> dict[str, ty.Any]:
+    """Return what an owner has changed of an older row, and not of a newer.
+
+    A server that moves has two rows. Its owner is shown the newer one, but may
+    have read the older one before, and change it still. The newer one is to
+    have the older one's change, unless it was changed itself.
+
+    :param older_base: what was watched of the older row when the newer one
+        was made.
+    :param older: what is watched of it now.
+    :param newer_base: what was watched of the newer row at first; what is not
+        there counts as not changed.
+    :param newer: what is watched of it now, likewise.
+    """
+    return _not_changed(changes(older_base, older), newer_base, newer)
+
+
+def _not_changed(
     late: dict[str, ty.Any], before: dict[str, ty.Any], now: dict[str, ty.Any]
 ) -> dict[str, ty.Any]:
-    """Return the changes of what nobody else has changed.
-
-    :param late: what is to be changed.
-    :param before: what was watched before; what is not there counts as left.
-    :param now: what is watched where it is to be changed.
-    """
     found = {}
     for name, value in late.items():
+        old = before.get(name)
+        new = now.get(name, old)
         if isinstance(value, dict):
-            part = not_overtaken(
-                value, before.get(name, {}), now.get(name, {}))
-            if part:
-                found[name] = part
-        elif name not in before or now.get(name) in (before[name], value):
+            value = _not_changed(value, old or {}, new or {})
+            if value:
+                found[name] = value
+        elif name not in before or new in (old, value):
             found[name] = value
     return found
+
+
+def flags_of(watched: dict[str, ty.Any]) -> dict[str, ty.Any]:
+    """Return the flags of volumes alone, if they are watched."""
+    return {name: watched[name] for name in (_FLAGS,) if name in watched}
 
 
 def apply(
@@ -128,7 +150,7 @@ def _save_flags(
     context: nova_context.RequestContext,
     bdms: ty.Iterable[objects.BlockDeviceMapping], changed: dict[str, ty.Any],
 ) -> None:
-    flags = changed.get('delete_on_termination', {})
+    flags = changed.get(_FLAGS, {})
     for bdm in bdms:
         if flags.get(bdm.uuid, bdm.delete_on_termination) != (
                 bdm.delete_on_termination):
@@ -216,70 +238,56 @@ def update(instance: objects.Instance, changed: dict[str, ty.Any]) -> None:
 
 def keep_changes(
     cctxt: nova_context.RequestContext, entry: journal.Entry,
-    last: objects.Instance, bdms: objects.BlockDeviceMappingList,
-    changed: dict[str, ty.Any],
+    bdms: objects.BlockDeviceMappingList, last: objects.Instance,
+    newer: dict[str, ty.Any] | None = None,
 ) -> None:
     """Write to the row in cell0 the changes accepted since it was hidden.
 
+    What the request asked for is kept only if that was accepted.
+
     :param cctxt: targeted at cell0.
+    :param bdms: the block device mappings of the attempt.
     :param last: the instance as the attempt had it at last.
-    :param bdms: the same of its block device mappings.
-    :param changed: what its owner has changed.
+    :param newer: what is watched of the newer row; of the instance by default.
     """
-    instance = objects.Instance.get_by_uuid(
-        cctxt, last.uuid, expected_attrs=cell0_copy.LOADED)
-    with saved(cctxt, instance):
-        if entry.accepted:
-            _keep_asked(instance, last, entry.changed)
-            _keep_disks(cctxt, instance.uuid, bdms)
-        update(instance, changed)
-    _keep_flags(cctxt, last.uuid, changed)
+    changed = changes(
+        entry.asked, watched(last) if newer is None else newer)
+    with contextlib.suppress(exception.InstanceNotFound):
+        instance = objects.Instance.get_by_uuid(
+            cctxt, last.uuid, expected_attrs=cell0_copy.LOADED)
+        with saved(cctxt, instance):
+            if entry.accepted:
+                _keep_asked(instance, last, entry.changed)
+                _keep_disks(cctxt, instance.uuid, bdms)
+            update(instance, changed)
+        if _FLAGS in changed:
+            _save_flags(
+                cctxt, objects.BlockDeviceMappingList.get_by_instance_uuid(
+                    cctxt, instance.uuid), changed)
 
 
-def _keep_flags(
+def keep_last(
     cctxt: nova_context.RequestContext, instance_uuid: str,
-    changed: dict[str, ty.Any],
+    kept: dict[str, ty.Any], last: dict[str, ty.Any],
 ) -> None:
-    if 'delete_on_termination' in changed:
-        _save_flags(
-            cctxt, objects.BlockDeviceMappingList.get_by_instance_uuid(
-                cctxt, instance_uuid), changed)
-
-
-def keep_late(
-    cctxt: nova_context.RequestContext, instance_uuid: str,
-    seen: dict[str, ty.Any], last: objects.Instance,
-) -> None:
-    """Write to the row in cell0 the changes accepted since then.
+    """Write to the row in cell0 what was changed since :func:`keep_changes`.
 
     :param cctxt: targeted at cell0.
-    :param seen: what :func:`keep_changes` has written.
-    :param last: the instance of the build request, which is deleted.
+    :param kept: what was watched of the newer row then.
+    :param last: what is watched of it now.
     """
-    write(cctxt, instance_uuid, changes(seen, watched(last)))
-
-
-def write(
-    cctxt: nova_context.RequestContext, instance_uuid: str,
-    changed: dict[str, ty.Any], before: dict[str, ty.Any] | None = None,
-) -> None:
-    """Write changes to the row in cell0, unless its owner deleted it.
-
-    :param cctxt: targeted at cell0.
-    :param before: write only what still is there as it was.
-    """
-    if not changed:
+    if not changes(kept, last):
         return
     with contextlib.suppress(exception.InstanceNotFound):
         instance = objects.Instance.get_by_uuid(
             cctxt, instance_uuid, expected_attrs=cell0_copy.LOADED)
-        if before is not None:
-            changed = not_overtaken(changed, before, watched(
-                instance, objects.BlockDeviceMappingList.get_by_instance_uuid(
-                    cctxt, instance_uuid)))
+        bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(
+            cctxt, instance_uuid)
+        # Its owner is shown this row by now.
+        found = late(kept, last, kept, watched(instance, bdms))
         with saved(cctxt, instance):
-            update(instance, changed)
-        _keep_flags(cctxt, instance_uuid, changed)
+            update(instance, found)
+        _save_flags(cctxt, bdms, found)
 
 
 def _keep_asked(

@@ -81,7 +81,7 @@ def ask(
         # Also after an error it may have been committed.
         if not api_db.to_cell0(
                 context, uuid, entry, cell.id, functools.partial(
-                    late_changes.keep_late, cctxt, uuid, entry.asked)):
+                    late_changes.keep_changes, cctxt, entry, bdms)):
             deletion.erase(context, uuid)
         api_db.leave(context, uuid, entry)
         raise
@@ -167,11 +167,9 @@ def _catch_up(
     now = instance_row.look_at_instance(cctxt, instance.uuid)
     if now is None:
         raise exceptions.LostRace(instance.uuid)
-    late = late_changes.changes(entry.baseline, now)
-    late_changes.update(instance, {
-        name: value for name, value in late.items()
-        if name not in entry.changed})
-    entry.baseline.update(late)
+    late_changes.update(instance, late_changes.late(
+        entry.baseline, now, entry.baseline, late_changes.watched(instance)))
+    entry.baseline.update(now)
     entry.asked = late_changes.watched(instance)
 
 

@@ -55,13 +55,13 @@ def bury_again(
         _remove_rows(context, attempt, cell)
         return False
     in_cell0 = cells.in_cell0(context)
-    seen = _prepare(context, in_cell0, attempt, cell, record_failure)
+    _prepare(context, in_cell0, attempt, cell, record_failure)
     if notify is not None and attempt.recorded and not attempt.notified:
         notify(in_cell0)
         attempt.notified = True
     is_ours = place.is_held_by(attempt.entry)
     if place.cell_id is None or (place.is_buried and not is_ours):
-        buried = _end_build_request(context, in_cell0, attempt, cell, seen)
+        buried = _end_build_request(context, in_cell0, attempt, cell)
     else:
         buried = _leave_cell(context, in_cell0, attempt, cell) and _show(
             context, in_cell0, attempt)
@@ -75,15 +75,13 @@ def bury_again(
 def _end_build_request(
     context: nova_context.RequestContext,
     in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping | None, seen: dict[str, ty.Any],
+    cell: objects.CellMapping | None,
 ) -> bool:
-    """Bury a server that is on its way.
-
-    :param seen: what of the build request was written to the row in cell0.
-    """
-    def keep(instance: objects.Instance) -> None:
+    """Bury a server that is on its way."""
+    def keep(last: objects.Instance) -> None:
+        late_changes.keep_changes(
+            in_cell0, attempt.entry, attempt.bdms, last)
         cell0_db.show(in_cell0, attempt.uuid)
-        late_changes.keep_late(in_cell0, attempt.uuid, seen, instance)
 
     buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.entry, cells.cell0(context).id, keep))
@@ -129,9 +127,7 @@ def _keep_last(
     last: dict[str, ty.Any],
 ) -> None:
     """Write to the row in cell0 what was changed in the cell at last."""
-    late_changes.write(
-        in_cell0, attempt.uuid,
-        late_changes.changes(attempt.row_watched, last), attempt.row_watched)
+    late_changes.keep_last(in_cell0, attempt.uuid, attempt.row_watched, last)
     attempt.row_watched = last
 
 
@@ -139,31 +135,32 @@ def _prepare(
     context: nova_context.RequestContext,
     in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping | None, record_failure: _Step | None,
-) -> dict[str, ty.Any]:
+) -> None:
     """Give the row in cell0 what was changed, and record the failure.
 
-    :returns: what of the build request was written.
+    What was changed on a build request is written when that ends.
+
     :raises ObjectActionError: if a compute has the server.
     """
-    seen: dict[str, ty.Any] = {}
     is_deleted = cell0_db.is_deleted(in_cell0, attempt.uuid)
     with location.held(context, attempt.uuid):
         place = location.place(context, attempt.uuid)
         if place is None or not _is_ours(context, attempt, place):
-            return seen
+            return
         if cell is not None:
             _know_row(context, attempt, cell, place)
         if is_deleted:
-            return seen
+            return
         if place.cell_id is None:
-            seen = _keep_changes(context, in_cell0, attempt)
             _hide_row(context, attempt, cell)
         elif not place.in_cell0:
-            _keep_changes_in_cell(context, in_cell0, attempt, cell)
+            attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
+            late_changes.keep_changes(
+                in_cell0, attempt.entry, attempt.bdms, attempt.instance,
+                attempt.row_watched)
         if record_failure is not None and not attempt.recorded:
             actions.record_failure(in_cell0, attempt.uuid, record_failure)
             attempt.recorded = True
-    return seen
 
 
 def _is_ours(
@@ -212,41 +209,6 @@ def _hide_row(
         return
     with contextlib.suppress(db_exc.DBError):
         cell_db.hide(context, attempt.uuid, cell, attempt.row_id)
-
-
-def _keep_changes(
-    context: nova_context.RequestContext,
-    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
-) -> dict[str, ty.Any]:
-    """Give the row in cell0 what was changed on the build request.
-
-    :returns: what was watched of the build request.
-    """
-    try:
-        last = objects.BuildRequest.get_by_instance_uuid(
-            context, attempt.uuid).instance
-    except exception.BuildRequestNotFound:
-        # Its owner has just deleted it.
-        return {}
-    seen = late_changes.watched(last)
-    late_changes.keep_changes(
-        in_cell0, attempt.entry, last, attempt.bdms,
-        late_changes.changes(attempt.entry.asked, seen))
-    return seen
-
-
-def _keep_changes_in_cell(
-    context: nova_context.RequestContext,
-    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping,
-) -> None:
-    """Give the row in cell0 what was changed on the row in the real cell."""
-    entry = attempt.entry
-    attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
-    late_changes.keep_changes(
-        in_cell0, entry, attempt.instance, attempt.bdms, {
-            **entry.brought,
-            **late_changes.changes(entry.mapped, attempt.row_watched)})
 
 
 def _remove_rows(

@@ -58,7 +58,7 @@ class LostUpdatesTest(specs_base.SpecTestCase):
     def end(self):
         """Delete the build request of the server, and note something."""
         def note(entry, last):
-            entry.brought = {'display_name': 'put'}
+            entry.asked = {'display_name': 'put'}
         api_db.end(
             self.another_context(), self.uuid, self.entry, None, note)
 
@@ -66,7 +66,7 @@ class LostUpdatesTest(specs_base.SpecTestCase):
         """Check that the step was noted in the entry."""
         entry = api_db.entry(self.context, self.uuid)
         self.assertEqual(
-            ({'display_name': 'put'}, 1), (entry.brought, entry.count))
+            ({'display_name': 'put'}, 1), (entry.asked, entry.count))
 
     def test_a_put_that_writes_after_the_hand_over_leaves_its_entry(self):
         self.keep_files()
@@ -138,12 +138,12 @@ class HiddenRowTestCase(request_specs_base.TestCase):
         context = nova_context.get_admin_context()
         baseline = cell0_db.watched(context, self.instance.uuid)
 
-        def carry_over(late):
-            self.late.append(late)
+        def carry_over(watched):
+            self.late.append(late_changes.changes(baseline, watched))
             return True
 
         def close():
-            cell0_db.close(context, self.instance.uuid, baseline, carry_over)
+            cell0_db.close(context, self.instance.uuid, carry_over)
         return close
 
     def meet(self, first, change):

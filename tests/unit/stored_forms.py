@@ -13,7 +13,7 @@ from hypothesis import strategies
 ATTEMPT = """
 {"attempt": "an attempt", "holder": "a holder", "changed": ["display_name"],
  "baseline": {"display_name": "a name", "locked": false, "tags": []},
- "asked": {"display_name": "another"}, "brought": {"display_name": "put"},
+ "asked": {"display_name": "another"},
  "answered": false, "accepted": true, "cells": ["a cell"], "count": 7,
  "version": "1.0"}
 """

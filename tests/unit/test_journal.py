@@ -75,7 +75,7 @@ class ReadTest(testtools.TestCase):
         readable = {
             'attempt': {'a text'}, 'holder': {'a text'}, 'changed': set(),
             'cells': set(), 'baseline': {'a dictionary'},
-            'asked': {'a dictionary'}, 'brought': {'a dictionary'},
+            'asked': {'a dictionary'},
             'answered': {'a truth'}, 'accepted': {'a truth'},
             # For Python a truth is one.
             'count': {'a number', 'a truth'}}

@@ -18,7 +18,6 @@ from tests.functional import recovering
 from tests.functional.recovering import crash
 from tests.functional import removing
 
-KEEP = 'cell0_rebuild.move.late_changes.keep_late'
 HIDE = 'cell0_rebuild.move.cell0_db.hide'
 API = ['instance_mappings', 'request_specs']
 FILE = base64.b64encode(b'hello').decode()
@@ -82,7 +81,7 @@ class DowngradeTestCase(removing.RemovingMixin, recover_base.RecoverTestCase):
     def _leave_shown_again(self):
         self.useFixture(base.Interception(
             recovering.TAGS, before=recovering.fail))
-        self.rebuild_until(KEEP, before=crash)
+        self.rebuild_until(recovering.SHOW, after=crash)
 
     def _leave_buried_again(self):
         self.useFixture(base.Interception(
