@@ -8,7 +8,6 @@ doc/source/contributor/burials.rst is about both.
 """
 
 import threading
-import time
 
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
@@ -22,91 +21,13 @@ from oslo_limit import fixture as limit_fixture
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import host_mappings
+from tests.functional.moves import burials_base
 
-# The event of a burial, in the event list of a server.
-_BURIAL = 'conductor_schedule_and_build_instances'
 _BUILD = 'compute__do_build_and_run_instance'
 _NO_HOST = 'No valid host was found.'
 
 
-class _OutcomeMixin:
-
-    def assert_fault(self, server, fault):
-        """Wait for the fault, which comes after the status."""
-        self._wait_for_assert(lambda: self.assertIn(
-            fault, self.api.get_server(server['id']).get('fault', {}).get(
-                'message', '')))
-
-    def assert_is_rebuilt(self, server, fault):
-        """Check what a buried server shows, and that it can be rebuilt."""
-        self.assert_fault(server, fault)
-        self.assertEqual('', server['hostId'])
-        self.assertEqual([('create', {_BURIAL: 'Error'})], self.told(server))
-        self.assertEqual(['Error'], self.messages(server))
-        self.assertEqual('cell0', databases.cell_of(server['id']))
-        self.rebuild(server)
-        rebuilt = self.active(server)
-        self.assertEqual(
-            [self._get_provider_uuid_by_host(
-                rebuilt['OS-EXT-SRV-ATTR:host'])],
-            list(self._get_allocations_by_server_uuid(server['id'])))
-        return rebuilt
-
-    def assert_is_refused(self, server, fault, *history):
-        """Check what a server shows that failed later, and that it is 409.
-
-        :param history: what :meth:`told` returns.
-        """
-        server = self._wait_for_state_change(server, 'ERROR')
-        self.assert_fault(server, fault)
-        self.assertEqual('', server['hostId'])
-        self.assertEqual(list(history), self.told(server))
-        self.assertEqual([None], (self.messages(server) or [None])[:1])
-        self.assertEqual('cell1', databases.cell_of(server['id']))
-        before = self._settled(server)
-        image = server['image']['id']
-        self.assertEqual(
-            self.assert_refused(409, server, base.STOCK, imageRef=image),
-            self.assert_refused(409, server, imageRef=image))
-        self.assertEqual(before, self.everything(server))
-
-    def _settled(self, server):
-        before = None
-        # It is ERROR before what it had is cleared up.
-        while before != (found := self.everything(server)):
-            before = found
-            time.sleep(0.5)
-        return found
-
-    def everything(self, server):
-        """Return all rows, and the allocations of a server."""
-        return (databases.dump(),
-                self._get_allocations_by_server_uuid(server['id']))
-
-    def told(self, server):
-        """Return [(action, {event: result})], oldest first."""
-        found = []
-        for action in reversed(self.api.get_instance_actions(server['id'])):
-            details = self.api.get_instance_action_details(
-                server['id'], action['request_id'])
-            found.append((action['action'], {
-                event['event']: event['result']
-                for event in details['events']}))
-        return found
-
-    def messages(self, server):
-        """Return what the event list says of each action, newest first."""
-        return [action['message'] for action in
-                self.api.get_instance_actions(server['id'])]
-
-    def create(self, group=None, **body):
-        """Ask for a server, in a server group or none."""
-        server = dict(self._build_server(networks='none'), **body)
-        hints = {'os:scheduler_hints': {'group': group}} if group else {}
-        return self.api.post_server({'server': server, **hints})
-
-
-class BuriedTest(_OutcomeMixin, base.FunctionalTestCase):
+class BuriedTest(burials_base.OutcomeMixin, base.FunctionalTestCase):
 
     def test_without_a_candidate_of_placement_it_is_rebuilt(self):
         server = self.bury()
@@ -214,7 +135,7 @@ class BuriedTest(_OutcomeMixin, base.FunctionalTestCase):
             self.assert_is_rebuilt(server, _NO_HOST)
 
 
-class SilentSchedulerTest(_OutcomeMixin, base.FunctionalTestCase):
+class SilentSchedulerTest(burials_base.OutcomeMixin, base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
@@ -250,7 +171,7 @@ class SilentSchedulerTest(_OutcomeMixin, base.FunctionalTestCase):
         self.assert_is_rebuilt(self.server, 'MessagingTimeout')
 
 
-class FailedOnHostsTest(_OutcomeMixin, base.FunctionalTestCase):
+class FailedOnHostsTest(burials_base.OutcomeMixin, base.FunctionalTestCase):
     """Computes have tried; the server is in their cell."""
 
     def setUp(self):
@@ -309,25 +230,19 @@ class FailedOnHostsTest(_OutcomeMixin, base.FunctionalTestCase):
             databases.spec_of(server['id']).retained))
         self.assert_is_refused(
             server, 'Exhausted all hosts available',
-            ('create', {_BURIAL: 'Error'}), ('rebuild', {_BUILD: 'Success'}))
+            ('create', {burials_base.BURIAL: 'Error'}),
+            ('rebuild', {_BUILD: 'Success'}))
         self.assertEqual([None, 'Error'], self.messages(server))
         self.assertEqual(['host0', 'host1'], sorted(self.tried))
 
 
-class FailedInConductorTest(_OutcomeMixin, base.FunctionalTestCase):
+class FailedInConductorTest(
+        burials_base.OutcomeMixin, base.FunctionalTestCase):
     """A host was found; the server is in its cell, and no compute tried."""
 
     def setUp(self):
         super().setUp()
         self._start_compute('host1')
-
-    def create_while(self, change, **body):
-        """Create a server; quota changes when nova-api has checked it."""
-        self.useFixture(base.Interception(
-            'nova.scheduler.client.query.SchedulerQueryClient.'
-            'select_destinations',
-            before=lambda *args, **kwargs: change()))
-        return self.create(**body)
 
     def test_over_quota_after_scheduling_it_is_refused(self):
         server = self.create_while(
@@ -349,7 +264,7 @@ class FailedInConductorTest(_OutcomeMixin, base.FunctionalTestCase):
 
 
 class FailedAcceleratorTest(
-        _OutcomeMixin, base.Cell0RebuildMixin,
+        burials_base.OutcomeMixin, base.Cell0RebuildMixin,
         nova_tests.AcceleratorServerBase):
 
     def setUp(self):
@@ -366,5 +281,5 @@ class FailedAcceleratorTest(
     def test_without_a_provider_of_its_device_it_is_refused(self):
         def fail(*args, **kwargs):
             raise KeyError('device_profile_0')
-        self.stub_out('nova.scheduler.utils.fill_provider_mapping', fail)
+        self.stub_out(burials_base.PROVIDERS, fail)
         self.assert_is_refused(self.create(flavorRef=self.flavor), 'KeyError')
