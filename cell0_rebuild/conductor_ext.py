@@ -27,9 +27,16 @@ PATCHES = (
         nova_internals.SET_VM_STATE,
         f'{_WRAPPERS}.show_as_build:set_vm_state_and_notify'),
     patching.Patch(
+        nova_internals.BIND_ACCELERATORS,
+        f'{_WRAPPERS}.unsent:create_and_bind_arq_for_instance'),
+    patching.Patch(
+        nova_internals.CLEAN_UP,
+        f'{_WRAPPERS}.unsent:cleanup_build_artifacts'),
+    patching.Patch(
         nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.mapping_guard:destroy'),
     *(patching.Reliance(target) for target in (
-        nova_internals.DELETION, *nova_internals.BUILD_STEPS,
+        nova_internals.DELETION, nova_internals.INSTANCE_DESTROY,
+        *nova_internals.BUILD_STEPS,
         *nova_internals.MOVES, *nova_internals.CLAIMS,
         *nova_internals.ALLOCATIONS, *nova_internals.LEFTOVERS,
         *nova_internals.REIMAGE)),

@@ -32,6 +32,27 @@ Set it where clients are newer than Nova, because a later Nova may give the
 added number another meaning, or where users should not have to name a
 microversion.
 """),
+    cfg.StrOpt(
+        'rebuild',
+        default='buried',
+        choices=[
+            ('buried', 'a server that found no host'),
+            ('never_launched', 'also one that failed in nova-conductor after '
+                               'it had found one'),
+        ],
+        help="""
+Which servers are buried in cell0, and so can be rebuilt.
+
+Nova itself buries a server that finds no host. One that fails later shows the
+same ERROR, but is in the cell of the host, and its RequestSpec is gone. With
+``never_launched``, nova-conductor buries it, too, if it was over quota at the
+check after the scheduling, or its resource providers could not be told apart.
+No compute was told of it then. Of other servers of the same request a compute
+may have been told. They are left alone; Nova shows them as ERROR, too.
+
+The nova-conductor of the API obeys it. It changes nothing for servers that
+failed before.
+"""),
     cfg.ListOpt(
         'vm_states',
         default=['error'],

@@ -90,6 +90,23 @@ SET_VM_STATE = patching.Target(
     'self, context, instance_uuid, method, updates, ex, request_spec',
     'shows who waits as BUILD; called: shows ERROR and the fault')
 
+BIND_ACCELERATORS = patching.Target(
+    _CONDUCTOR, 'ComputeTaskManager._create_and_bind_arq_for_instance',
+    'self, context, instance, hostname, request_spec, '
+    'requested_networks=None',
+    'knows whose accelerators failed; extended for a rebuild')
+
+CLEAN_UP = patching.Target(
+    _CONDUCTOR, 'ComputeTaskManager._cleanup_build_artifacts',
+    'self, context, exc, instances, build_requests, request_specs, '
+    'block_device_mappings, tags, cell_mapping_cache',
+    'buries who was not sent to a compute; overridden: a rebuilt server goes '
+    'back to cell0')
+
+INSTANCE_DESTROY = patching.Target(
+    'nova.objects.instance', 'Instance.destroy', 'self, hard_delete=False',
+    'called: a server that failed before a compute was told leaves its cell')
+
 MAPPING_DESTROY = patching.Target(
     'nova.objects.instance_mapping', 'InstanceMapping.destroy', 'self',
     'keeps the mapping of a server whose rebuild has become stale')
@@ -125,16 +142,6 @@ BUILD_STEPS = (
         'self, context, build_request, instance, cell, instance_bdms, '
         'instance_tags',
         'extended: the hand-over'),
-    patching.Target(
-        _CONDUCTOR, 'ComputeTaskManager._create_and_bind_arq_for_instance',
-        'self, context, instance, hostname, request_spec, '
-        'requested_networks=None',
-        'extended: knows the accelerators'),
-    patching.Target(
-        _CONDUCTOR, 'ComputeTaskManager._cleanup_build_artifacts',
-        'self, context, exc, instances, build_requests, request_specs, '
-        'block_device_mappings, tags, cell_mapping_cache',
-        'overridden: the server goes back to cell0'),
     patching.Target(
         _CONDUCTOR, 'ComputeTaskManager._create_instance_action_for_cell0',
         'self, context, instance, exc',

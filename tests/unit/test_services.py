@@ -21,7 +21,8 @@ IN_API = sorted(map(str, (
 IN_CONDUCTOR = sorted(map(str, (
     nova_internals.SERVICE_START, nova_internals.SERVICE_STOP,
     nova_internals.SCHEDULE_AND_BUILD, nova_internals.BURY_IN_CELL0,
-    nova_internals.SET_VM_STATE, nova_internals.MAPPING_DESTROY)))
+    nova_internals.SET_VM_STATE, nova_internals.BIND_ACCELERATORS,
+    nova_internals.CLEAN_UP, nova_internals.MAPPING_DESTROY)))
 
 # How Nova is told which concurrency to use. It looks at its configuration
 # early, before it is ready for more, unless the environment says it.

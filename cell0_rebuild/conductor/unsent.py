@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Creates that fail after the scheduling, before a compute is told of them.
+
+Nova leaves them in the cell of the host that was found, and destroys their
+RequestSpecs. doc/source/contributor/never-launched.rst tells how.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import typing as ty
+
+from nova import exception
+from nova import objects
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from cell0_rebuild import cells
+from cell0_rebuild.conductor import ec2
+from cell0_rebuild.conductor import resource_claims
+from cell0_rebuild import db_errors
+
+if ty.TYPE_CHECKING:
+    from nova.conductor import manager as conductor
+    from nova import context as nova_context
+
+LOG = logging.getLogger(__name__)
+
+# The server whose accelerators failed last, in this thread.
+_unbound: contextvars.ContextVar[str | None] = contextvars.ContextVar(
+    'cell0_rebuild_unbound', default=None)
+
+
+def create_and_bind_arq_for_instance(
+    wrapped: ty.Callable[..., ty.Any], manager: conductor.ComputeTaskManager,
+    context: nova_context.RequestContext, instance: objects.Instance,
+    *args: ty.Any, **kwargs: ty.Any,
+) -> ty.Any:
+    """Wrap ``ComputeTaskManager._create_and_bind_arq_for_instance``."""
+    try:
+        return wrapped(context, instance, *args, **kwargs)
+    except Exception:
+        _unbound.set(instance.uuid)
+        raise
+
+
+def cleanup_build_artifacts(
+    wrapped: ty.Callable[..., None], manager: conductor.ComputeTaskManager,
+    context: nova_context.RequestContext, exc: Exception,
+    instances: list[objects.Instance | None],
+    build_requests: list[objects.BuildRequest],
+    request_specs: list[objects.RequestSpec],
+    block_device_mappings: objects.BlockDeviceMappingList,
+    tags: objects.TagList, cell_mapping_cache: dict[str, objects.CellMapping],
+) -> None:
+    """Wrap ``ComputeTaskManager._cleanup_build_artifacts``.
+
+    Nova shows all servers of a request as ERROR if one of them fails, also
+    those that computes work on, and destroys their RequestSpecs.
+    """
+    if cfg.CONF.cell0_rebuild.rebuild == 'buried':
+        wrapped(context, exc, instances, build_requests, request_specs,
+                block_device_mappings, tags, cell_mapping_cache)
+        return
+    for instance, build_request, spec in zip(
+            instances, build_requests, request_specs):
+        # Nova has none for a server that is buried or deleted by now.
+        if instance is None:
+            continue
+        try:
+            if instance.uuid == _unbound.get():
+                # Its owner has reached it in its cell.
+                wrapped(context, exc, [instance], [build_request], [spec],
+                        block_device_mappings, tags, cell_mapping_cache)
+            elif (unsent := _unsent(context, instance.uuid)) is not None:
+                _leave_cell(
+                    context, instance, cell_mapping_cache[instance.uuid])
+                manager._bury_in_cell0(
+                    context, spec, exc, build_requests=[unsent],
+                    block_device_mapping=block_device_mappings, tags=tags)
+                resource_claims.release_all(context, instance.uuid)
+        except Exception as error:
+            db_errors.without_values(error)
+            LOG.exception(
+                'The server failed after the scheduling, and could not be '
+                'buried. It may stay in BUILD until it is deleted.',
+                instance_uuid=instance.uuid)
+
+
+def _unsent(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> objects.BuildRequest | None:
+    """Return the build request of a server of which no compute was told.
+
+    Nova destroys it just before. It has what the owner has changed since the
+    create.
+    """
+    try:
+        return objects.BuildRequest.get_by_instance_uuid(
+            context, instance_uuid)
+    except exception.BuildRequestNotFound:
+        return None
+
+
+def _leave_cell(
+    context: nova_context.RequestContext, instance: objects.Instance,
+    cell: objects.CellMapping,
+) -> None:
+    """Delete the row of a server in its cell, for good.
+
+    For one that is deleted softly, a compute would take the allocations away
+    that a later build claims on its host.
+    """
+    targeted = cells.targeted(context, cell)
+    with instance.obj_alternate_context(targeted), contextlib.suppress(
+            exception.InstanceNotFound):
+        instance.destroy(hard_delete=True)
+    # The server gets another ID in cell0.
+    ec2.forget_id(instance.uuid)
