@@ -109,12 +109,10 @@ unset PYTHONDONTWRITEBYTECODE
 # What no constraint pins would be another version tomorrow.
 loose=$("$folder/bin/uv" pip list --quiet --format=freeze --exclude-editable \
     --python "$folder/bin/python" |
-    grep --invert-match --line-regexp --fixed-strings \
-        --file="$constraints" --file=constraints/tools.txt |
-    grep --invert-match '^pip==' || true)
+    grep --invert-match --line-regexp --fixed-strings --file="$constraints" |
+    grep --invert-match '^\(pip\|uv\)==' || true)
 if [[ -n $loose ]]; then
-    echo "Pinned neither in $constraints nor in constraints/tools.txt:" \
-        "$loose" >&2
+    echo "Not pinned in $constraints: $loose" >&2
     exit 1
 fi
 echo "$stamp" > "$folder/stamp"
