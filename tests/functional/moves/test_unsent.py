@@ -8,6 +8,7 @@ they are not: ``test_burials``.
 
 import threading
 
+import ddt
 from nova.tests.functional import test_servers as nova_tests
 from oslo_db import exception as db_exc
 
@@ -58,6 +59,7 @@ class UnsentMixin(burials_base.OutcomeMixin):
         return sorted(self.api.get_servers(), key=lambda one: one['name'])
 
 
+@ddt.ddt
 class UnsentTest(UnsentMixin, base.FunctionalTestCase):
 
     def setUp(self):
@@ -169,6 +171,60 @@ class UnsentTest(UnsentMixin, base.FunctionalTestCase):
         self.api.delete_server(server['id'])
         self._wait_until_deleted(server)
         self.assertEqual([], self.api.get_servers())
+
+    def die(self, name, when):
+        """Have the conductor die at a step, over quota; return the server."""
+        died = threading.Event()
+
+        def crash(*args, **kwargs):
+            died.set()
+            recovering.crash()
+        self.useFixture(base.Interception(name, **{when: crash}))
+        server = self.without_quota(
+            networks=[{'port': self.neutron.port_1['id']}])
+        self.assertTrue(died.wait(60))
+        return server
+
+    @ddt.data('nova.objects.Instance.destroy', f'{_MANAGER}._bury_in_cell0')
+    def test_if_the_conductor_dies_its_owner_can_delete_it(self, step):
+        server = self.die(step, 'before')
+        self.assert_shown_once(server['id'], 'BUILD')
+        self.api.delete_server(server['id'])
+        self._wait_until_deleted(server)
+        self.assertEqual({}, self._get_allocations_by_server_uuid(
+            server['id']))
+
+    def test_if_the_conductor_dies_after_the_burial_it_is_rebuilt(self):
+        server = self.die(f'{_MANAGER}._bury_in_cell0', 'after')
+        server = self.buried_again(server)
+        self.assertEqual(
+            1, len(self._get_allocations_by_server_uuid(server['id'])))
+        self.assert_shown_once(server['id'], 'ERROR')
+        self.flags(instances=10, group='quota')
+        self.assert_is_rebuilt(server, 'Quota exceeded')
+
+    def test_a_rebuild_before_the_claim_is_released_keeps_its_own(self):
+        over = threading.Event()
+
+        def rebuild(*args, **kwargs):
+            self.flags(instances=10, group='quota')
+            [server] = self.api.get_servers()
+            self.rebuild(server)
+            self.active(server)
+            over.set()
+        self.useFixture(base.Interception(
+            f'{_MANAGER}._bury_in_cell0', after=rebuild))
+        released = threading.Event()
+        self.useFixture(base.Interception(
+            f'{_MANAGER}._cleanup_build_artifacts',
+            after=lambda *args, **kwargs: released.set()))
+        server = self.without_quota()
+        self.assertTrue(over.wait(60))
+        self.assertTrue(released.wait(60))
+        self.assertEqual('ACTIVE', self.api.get_server(
+            server['id'])['status'])
+        self.assertEqual(
+            1, len(self._get_allocations_by_server_uuid(server['id'])))
 
     def test_one_that_its_owner_deletes_meanwhile_is_gone(self):
         self.useFixture(base.Interception(
