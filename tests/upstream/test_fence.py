@@ -315,3 +315,31 @@ class NoFenceTest(FenceTestCase):
         hold.release()
         self._wait_for_assert(
             lambda: self.assertEqual('', port['device_id']))
+
+
+class RescheduledTest(FenceTestCase):
+
+    hosts = ('host1', 'host2')
+
+    def test_the_events_do_not_tell_that_the_last_build_has_ended(self):
+        self.flags(max_attempts=3, group='scheduler')
+        errors = [RuntimeError('no'), exception.BuildAbortException(
+            instance_uuid='one', reason='no')]
+
+        def spawn(*args, **kwargs):
+            error = errors.pop(0)
+            if not errors:
+                self.hold = self.held(ALLOCATIONS)
+            raise error
+        self.stub_out(SPAWN, spawn)
+        server = self.error(self.create())
+        self.hold.reached()
+        [(_, _, first), (_, _, last)] = self.events(server)
+        told = [(BUILD, 'Success', first), (BUILD, None, last)]
+        self.shown(server, events=told, claims=[last])
+        self.assert_waits(server, last)
+        self.hold.release()
+        self.assertTrue(self.answered.wait(60))
+        self.shown(server, claims=[])
+        self.assertEqual(told, [
+            event for event in self.events(server) if event[0] == BUILD])
