@@ -22,7 +22,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild import nova_compat
 
 if ty.TYPE_CHECKING:
-    from cell0_rebuild.wait import sweep
+    from cell0_rebuild.wait import known
 
 # Nova can be wrong, too.
 DONE, FAILED, WRONG_OPTION = 0, 1, 2
@@ -129,8 +129,8 @@ def _once(dry_run: bool) -> int:
     from cell0_rebuild.wait import factory
     from cell0_rebuild.wait import outages
     from cell0_rebuild.wait import service
-    from cell0_rebuild.wait import sweep
-    result = sweep.SweepResult()
+    from cell0_rebuild.wait import known
+    result = known.SweepResult()
     try:
         factory.sweeper(dry_run, once=True).sweep(result)
     except (exceptions.NoApi, *outages.ALL) as error:
@@ -145,7 +145,7 @@ def _once(dry_run: bool) -> int:
     return DONE
 
 
-def _show(result: sweep.SweepResult) -> None:
+def _show(result: known.SweepResult) -> None:
     for uuid in result.answers:
         print(f'{uuid} would be rebuilt.')
     counts = collections.Counter(

@@ -3,14 +3,14 @@
 """What a sweep does next: a pure step from what is known to a command.
 
 The step is repeated. Each time, what came of the last command is known, too:
-answers of Placement are in :class:`Answers`, those of nova-api in the ledger.
+answers of Placement are in :class:`known.Answers`, those of nova-api in the
+ledger.
 """
 
 from __future__ import annotations
 
 import collections
 import collections.abc
-import dataclasses
 import datetime
 import functools
 import heapq
@@ -19,6 +19,7 @@ import typing as ty
 
 from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import commands
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger as ledgers
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import texts
@@ -29,49 +30,10 @@ if ty.TYPE_CHECKING:
 
 # So many rebuilds are requested at the same time, at most.
 MOST = 8
+# So many may be open that were not answered in time.
+_MOST_OPEN = 32
 
 _Key = tuple[ty.Any, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Seen:
-    """What was read at the beginning of a sweep.
-
-    :param queues: the servers that could be sent.
-    :param reasons: why the others wait, by their UUIDs.
-    :param told: returns the published code of a server, or None.
-    """
-
-    queues: list[candidates.Queue]
-    reasons: dict[str, values.Reason]
-    told: collections.abc.Callable[[str], str | None]
-
-
-@dataclasses.dataclass
-class Answers:
-    """What was answered in this sweep.
-
-    :param rooms: what Placement has; a question that it fails for rests.
-    :param rooms_end: whether it is asked about no more of them.
-    :param builds: whether the ledger has learned how builds have ended.
-    :param shares: of the quota that a project uses, perhaps of old.
-    :param old_shares: whose share was not asked for a while.
-    :param short: what is short, where there is no room.
-    :param short_ends: whether nothing more is asked about that.
-    :param not_asked: why no rebuild was requested after all, by the UUIDs.
-    """
-
-    rooms: dict[values.Question, values.Room] = dataclasses.field(
-        default_factory=dict)
-    rooms_end: bool = False
-    builds: bool = False
-    shares: dict[str, float] = dataclasses.field(default_factory=dict)
-    old_shares: set[str] = dataclasses.field(default_factory=set)
-    short: dict[values.Question, values.Reason] = dataclasses.field(
-        default_factory=dict)
-    short_ends: bool = False
-    not_asked: dict[str, values.Reason | None] = dataclasses.field(
-        default_factory=dict)
 
 
 class Decision:
@@ -81,7 +43,7 @@ class Decision:
     """
 
     def __init__(
-        self, seen: Seen, answers: Answers, ledger: ledgers.Ledger,
+        self, seen: known.Seen, answers: known.Answers, ledger: ledgers.Ledger,
         section: cfg.ConfigOpts.GroupAttr, now: values.Now,
     ) -> None:
         """Decide; nothing that is given is changed.
@@ -203,12 +165,10 @@ class Decision:
         if room is not None:
             return self._rest(shape) if room else self._no_room(
                 shape.question, room)
-        known, _ = self._ledger.rooms.get(shape.question, (None, 0.0))
-        if known is None:
+        old, _ = self._ledger.rooms.get(shape.question, (None, 0.0))
+        if old is None:
             return texts.OTHERS_ASKED
-        if known:
-            return texts.ITS_TURN
-        return self._no_room(shape.question, known)
+        return texts.ITS_TURN if old else self._no_room(shape.question, old)
 
     def _no_room(
         self, question: values.Question, room: values.Room
@@ -241,10 +201,19 @@ class Decision:
     def _is_open(self, project_id: str) -> bool:
         """Tell whether another request of a project has to be answered first.
 
-        A project that is not known to be served may have one at a time.
+        A project that is not known to be served may have one at a time. If
+        many are open, only who is known to be served has another one.
         """
-        return project_id not in self._ledger.trusted and any(
-            request.server.project_id == project_id for request in self._batch)
+        return project_id not in self._ledger.trusted and (
+            project_id in self._open or len(self._open) >= _MOST_OPEN or any(
+                request.server.project_id == project_id
+                for request in self._batch))
+
+    @functools.cached_property
+    def _open(self) -> set[str]:
+        """The projects of requests that were not answered yet."""
+        return {sent.server.project_id
+                for sent in self._ledger.on_their_way.values() if sent.is_open}
 
     def _may_send(self, queue: candidates.Queue) -> bool:
         """Tell whether one more of a queue may be sent; if not, note why.
@@ -303,7 +272,7 @@ class Decision:
         if self._too_many():
             return (texts.BUILDS_FAIL if ledger.hosts.stopped
                     else texts.OTHERS_BUILD)
-        alike = self._without_host[shape] + sum(
+        alike = self._at_scheduler[shape] + sum(
             request.kind.shape == shape for request in self._batch)
         if (alike >= ledger.width(kind, self._section.at_once)
                 or self._is_taken(shape) or self._is_checked(shape.group)
@@ -331,9 +300,19 @@ class Decision:
         The scheduler does not take so long: a conductor may have died.
         """
         return collections.Counter(
-            sent.kind.shape for sent in self._ledger.on_their_way.values()
-            if sent.state is values.State.SENT
-            and sent.at + ledgers.SLOW > self._now.utc)
+            sent.kind.shape for sent in self._sent)
+
+    @functools.cached_property
+    def _at_scheduler(self) -> collections.Counter[values.Shape]:
+        """How many of them nova-api has sent on, as far as is known."""
+        return collections.Counter(
+            sent.kind.shape for sent in self._sent if not sent.is_open)
+
+    @functools.cached_property
+    def _sent(self) -> list[ledgers.Sent]:
+        return [sent for sent in self._ledger.on_their_way.values()
+                if sent.state is values.State.SENT
+                and sent.at + ledgers.SLOW > self._now.utc]
 
     def _is_taken(self, shape: values.Shape) -> bool:
         """Tell whether all room may be gone to servers without a host.
@@ -371,6 +350,7 @@ class Decision:
     def _begun(self) -> list[tuple[str, datetime.datetime]]:
         """The projects of the rebuilds in progress, and when they began."""
         return [*((sent.server.project_id, sent.at)
-                  for sent in self._ledger.on_their_way.values()),
+                  for sent in self._ledger.on_their_way.values()
+                  if not sent.is_open),
                 *((build.project_id, build.at)
                   for build in self._ledger.others)]

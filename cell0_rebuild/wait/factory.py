@@ -83,6 +83,9 @@ def sweeper(
         (_PublishesNothing(in_cell0), _UpdatesNothing()) if dry_run else
         (notices.Notices(in_cell0, at_once=once),
          shown_status.ShownStatus(in_cell0)))
+    # No later sweep would learn of an answer.
+    patience: dict[str, None] = {'patience': None} if once or dry_run else {}
     return sweep.Sweeper(
         lambda: cfg.CONF[options.GROUP.name], seen,
-        hands.Hands(context, cfg.CONF, client), teller, shower, clock)
+        hands.Hands(context, cfg.CONF, client, **patience),
+        teller, shower, clock)

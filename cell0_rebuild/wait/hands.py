@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections.abc
 import concurrent.futures
+import contextvars
 import typing as ty
 
 from cell0_rebuild.wait import eligibility
@@ -21,6 +22,9 @@ from cell0_rebuild.wait import values
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
     from oslo_config import cfg
+
+# More requests than that are not open at the same time; see :mod:`decide`.
+_THREADS = 64
 
 _Servers = collections.abc.Sequence[values.Waiting]
 
@@ -44,31 +48,48 @@ class Hands:
 
     def __init__(
         self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        client: Client,
+        client: Client, patience: float | None = 2.0,
     ) -> None:
-        """:param context: an administrator's, to look at servers."""
+        """Request nothing yet.
+
+        :param context: an administrator's, to look at servers.
+        :param patience: seconds to wait for answers; None is without end.
+        """
         self._context, self._conf = context, conf
-        self._client = client
+        self._client, self._patience = client, patience
+        self._executor = concurrent.futures.ThreadPoolExecutor(_THREADS)
+        self._open: dict[str, concurrent.futures.Future[values.Answer]] = {}
 
     def request(self, servers: _Servers) -> list[values.Answer]:
         """Request rebuilds, at the same time; return the answers in order.
 
-        nova-api serves as many at once as there are owners who ask.
+        nova-api serves as many at once as there are owners who ask. Where it
+        takes long for one of them, the others do not wait.
         """
         # All looks come before the first request: a look may fail.
         found = [self._look(server) for server in servers]
-
-        def ask(
-            server: values.Waiting, looked: values.Answer | str | None
-        ) -> values.Answer:
-            if isinstance(looked, values.Answer):
-                return looked
-            return self._client.request(
+        asked = {
+            server.uuid: self._executor.submit(
+                contextvars.copy_context().run, self._client.request,
                 server.uuid, server.project_id, looked)
-        if len(servers) == 1:
-            return [ask(servers[0], found[0])]
-        with concurrent.futures.ThreadPoolExecutor(len(servers)) as executor:
-            return list(executor.map(ask, servers, found))
+            for server, looked in zip(servers, found)
+            if not isinstance(looked, values.Answer)}
+        done, _ = concurrent.futures.wait(asked.values(), self._patience)
+        self._open.update((uuid, future) for uuid, future in asked.items()
+                          if future not in done)
+        return [
+            looked if isinstance(looked, values.Answer)
+            else asked[server.uuid].result() if asked[server.uuid] in done
+            else values.Answer(values.Outcome.NOT_YET)
+            for server, looked in zip(servers, found)]
+
+    def answered(self) -> dict[str, values.Answer]:
+        """Return the answers that have come since, by the UUIDs."""
+        done = {uuid: future for uuid, future in self._open.items()
+                if future.done()}
+        self._open = {uuid: future for uuid, future in self._open.items()
+                      if uuid not in done}
+        return {uuid: future.result() for uuid, future in done.items()}
 
     def check(
         self, failed: values.Answer, accepted: values.Waiting | None

@@ -70,17 +70,19 @@ _CREDITS, _EARNED = 30, 5
 
 @dataclasses.dataclass(frozen=True)
 class Sent:
-    """A server whose rebuild was accepted.
+    """A server whose rebuild was requested.
 
     :param at: when the sweep began that requested it.
     :param state: where it was seen last: if it is no longer SENT, the
         scheduler has found it a host.
+    :param is_open: whether the request was not answered yet.
     """
 
     server: values.Waiting
     kind: values.Kind
     at: datetime.datetime
     state: values.State = _State.SENT
+    is_open: bool = False
 
 
 class Ledger:
@@ -184,19 +186,14 @@ class Ledger:
                     server.uuid, answer.reason or texts.UNREADABLE,
                     now.seconds, section.backoff, section.backoff_max)
             return
-        if outcome not in (*_AWAY, *_OF_PROJECTS):
+        former = self.on_their_way.pop(server.uuid, None)
+        if former is None and outcome not in (*_AWAY, *_OF_PROJECTS):
             self._requested.append(now.seconds)
         while self._requested and (
                 self._requested[0] <= now.seconds - _MINUTE):
             self._requested.popleft()
-        if outcome is _Outcome.ACCEPTED:
-            self.on_their_way[server.uuid] = Sent(
-                server, request.kind, now.utc)
-            self.rests.end(server.uuid)
-            self.rests.end(server.project_id)
-            self.accepted = server
-            self.trusted.add(server.project_id)
-            self.away.clear()
+        if outcome in (_Outcome.ACCEPTED, _Outcome.NOT_YET):
+            self._is_sent(request, outcome is _Outcome.NOT_YET, now)
         elif outcome in _AWAY:
             self._is_away(
                 server, values.Reason(values.Code.AWAY, answer.text)
@@ -206,6 +203,23 @@ class Ledger:
                 self.waste.charge(who, now.seconds)
             self.trusted.discard(server.project_id)
             self._refused(server, answer, section, now.seconds)
+
+    def _is_sent(
+        self, request: values.Request, is_open: bool, now: values.Now
+    ) -> None:
+        """Note that a server is on its way, or perhaps is."""
+        server = request.server
+        self.on_their_way[server.uuid] = Sent(
+            server, request.kind, now.utc, is_open=is_open)
+        if is_open:
+            self.waste.charge(server.project_id, now.seconds)
+            self.trusted.discard(server.project_id)
+            return
+        self.rests.end(server.uuid)
+        self.rests.end(server.project_id)
+        self.accepted = server
+        self.trusted.add(server.project_id)
+        self.away.clear()
 
     def _is_away(
         self, server: values.Waiting, reason: values.Reason, now: float

@@ -10,7 +10,7 @@ import socket
 import prometheus_client as prometheus
 
 from cell0_rebuild.wait import option_types
-from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import values
 
 _PREFIX = 'cell0_rebuild_wait'
@@ -72,7 +72,7 @@ class Metrics:
         prometheus.start_http_server(
             address.port, address.host, self.registry)
 
-    def note(self, result: sweep.SweepResult, seconds: float) -> None:
+    def note(self, result: known.SweepResult, seconds: float) -> None:
         """Add what a whole sweep has found.
 
         :param seconds: how long it took.
@@ -82,7 +82,7 @@ class Metrics:
         self._probe_seconds.inc(result.probe_seconds)
         self._sweeps.observe(seconds)
 
-    def show(self, result: sweep.SweepResult) -> None:
+    def show(self, result: known.SweepResult) -> None:
         """Show who waits.
 
         :param result: of the last sweep; an empty one if another leads.
@@ -96,7 +96,7 @@ class Metrics:
         self._oldest_answer.set(result.oldest_answer_seconds)
         self._without_role.set(len(result.without_role))
 
-    def count(self, result: sweep.SweepResult) -> None:
+    def count(self, result: known.SweepResult) -> None:
         """Add the requests of a sweep, also of one that was broken off."""
         for answer in result.answers.values():
             self._requests.labels(answer.outcome.value).inc()

@@ -53,6 +53,9 @@ class Hands(ty.Protocol):
     ) -> list[values.Answer]:
         """Request rebuilds, at the same time; return the answers in order."""
 
+    def answered(self) -> dict[str, values.Answer]:
+        """Return what was answered to earlier requests, by the UUIDs."""
+
     def check(
         self, failed: values.Answer, accepted: values.Waiting | None
     ) -> None:

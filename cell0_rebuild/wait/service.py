@@ -22,6 +22,7 @@ import tooz
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import factory
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import outages
@@ -173,7 +174,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             if self._stopped.wait(min(left, _STEP)):
                 return
 
-    def _forget_problems(self, result: sweep.SweepResult) -> None:
+    def _forget_problems(self, result: known.SweepResult) -> None:
         """Forget the problems that are gone: they are logged if they return.
 
         A project without a role is logged once, also after its rest.
@@ -189,13 +190,13 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             # What it remembers is not true when it leads again.
             self._sweeper = None
             if self._metrics is not None:
-                self._metrics.show(sweep.SweepResult())
+                self._metrics.show(known.SweepResult())
             return _STANDBY
         factory.check()
         sweeper = self._sweeper
         if sweeper is None:
             sweeper = self._sweeper = self._make()
-        started, result = time.monotonic(), sweep.SweepResult()
+        started, result = time.monotonic(), known.SweepResult()
         try:
             sweeper.sweep(result, self._stopped.is_set)
             self._forget_problems(result)
@@ -208,7 +209,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             self._metrics.note(result, took)
         return self._pause(result, took - result.request_seconds)
 
-    def _pause(self, result: sweep.SweepResult, own_seconds: float) -> float:
+    def _pause(self, result: known.SweepResult, own_seconds: float) -> float:
         """Return how long to rest after a sweep.
 
         :param own_seconds: see :func:`pacing.pause`.
@@ -224,7 +225,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
 
 
 def log_result(
-    result: sweep.SweepResult, logged: set[tuple[str, str]]
+    result: known.SweepResult, logged: set[tuple[str, str]]
 ) -> None:
     """Log what a sweep did.
 
@@ -247,7 +248,7 @@ def log_result(
              *((project_id, '') for project_id in result.without_role)}
 
 
-def _problems(result: sweep.SweepResult) -> dict[str, list[str]]:
+def _problems(result: known.SweepResult) -> dict[str, list[str]]:
     """Return the servers of each problem."""
     uuids: dict[str, list[str]] = {}
     for uuid, problem in result.problems.items():

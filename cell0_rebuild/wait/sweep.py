@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import collections
 import collections.abc
-import dataclasses
-import datetime
 import typing as ty
 
 from oslo_log import log as logging
 
-from cell0_rebuild import exceptions
+from cell0_rebuild.wait import asking
 from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger as ledgers
-from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import times
@@ -32,89 +30,8 @@ if ty.TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-# Seconds. The order says who is first, and a minute does not matter to it.
-# Where there are many projects, each has its turn.
-_SHARE_LIFE = 60.0
-# Of the time that Placement may be asked: for what does not find room. So many
-# seconds are saved up.
-_FIFTH, _SAVED = 0.2, 3.0
-# No sweep goes on with requests for longer.
+# Seconds. No sweep goes on with requests for longer.
 _PASS = 5.0
-# To tell what is short takes up to ten questions.
-_SHORT_LIFE = 300.0
-# How long a question rests that Placement fails for: it may be too hard, and
-# the failure may come after a minute.
-_FAILED = datetime.timedelta(minutes=5)
-# Of a project for which Placement fails: as if its quota were used up.
-_UNKNOWN = 1.0
-
-_Item = ty.TypeVar('_Item', bound=collections.abc.Hashable)
-_Answer = ty.TypeVar('_Answer')
-
-
-@dataclasses.dataclass
-class SweepResult:
-    """What a sweep found and did.
-
-    :param reasons: why each server still waits, by its UUID.
-    :param answers: the answers to the requested rebuilds, likewise.
-    :param ended: how earlier rebuilds ended, likewise.
-    :param problems: a sentence about a server, likewise.
-    :param without_role: the projects in which the service has no role.
-    :param shapes: the number of different shapes among the servers that could
-        be tried.
-    :param probes: how often Placement was asked for room.
-    :param probe_seconds: how long Placement took for that.
-    :param oldest_answer_seconds: how old the oldest answer is.
-    :param request_seconds: how long the requests for rebuilds took.
-    :param oldest_seconds: how long the oldest server has waited.
-    :param expired: the number of servers whose time ended since the last
-        sweep.
-    """
-
-    reasons: dict[str, values.Reason] = dataclasses.field(
-        default_factory=dict)
-    answers: dict[str, values.Answer] = dataclasses.field(
-        default_factory=dict)
-    ended: dict[str, values.Ended] = dataclasses.field(
-        default_factory=dict)
-    problems: dict[str, str] = dataclasses.field(default_factory=dict)
-    without_role: set[str] = dataclasses.field(default_factory=set)
-    shapes: int = 0
-    probes: int = 0
-    probe_seconds: float = 0.0
-    oldest_answer_seconds: float = 0.0
-    request_seconds: float = 0.0
-    oldest_seconds: float = 0.0
-    expired: int = 0
-
-    def has_moved(self) -> bool:
-        """Tell whether a server was sent or has landed."""
-        return (any(answer.outcome is values.Outcome.ACCEPTED
-                    for answer in self.answers.values())
-                or any(ended.state is values.State.LANDED
-                       for ended in self.ended.values()))
-
-
-@dataclasses.dataclass
-class _Run:
-    """What one sweep works with.
-
-    :param checked: whether it was asked if nova-api or Keystone is away.
-    :param placement_answers: whether Placement answers, though not all.
-    :param waiting: who waits, by the UUIDs.
-    """
-
-    section: cfg.ConfigOpts.GroupAttr
-    now: values.Now
-    result: SweepResult
-    stopped: collections.abc.Callable[[], bool]
-    checked: bool = False
-    placement_answers: bool = False
-    waiting: dict[str, values.Waiting] = dataclasses.field(
-        default_factory=dict)
-    answers: decide.Answers = dataclasses.field(
-        default_factory=decide.Answers)
 
 
 class Sweeper:
@@ -131,17 +48,13 @@ class Sweeper:
         self._eyes, self._hands = eyes, hands
         self._teller, self._shower = teller, shower
         self._ledger = ledgers.Ledger()
-        self._shares = times.Expiring[str, float](
-            _SHARE_LIFE, lambda: self._clock().seconds)
-        self._short = times.Expiring[values.Question, values.Reason](
-            _SHORT_LIFE, lambda: self._clock().seconds)
+        self._asking = asking.Asking(eyes, self._ledger, clock)
         self._expired: set[str] = set()
-        self._extra = times.Allowance(_SAVED)
 
     def sweep(
-        self, result: SweepResult | None = None,
+        self, result: known.SweepResult | None = None,
         stopped: collections.abc.Callable[[], bool] = lambda: False,
-    ) -> SweepResult:
+    ) -> known.SweepResult:
         """Look at all servers that wait, and request the rebuild of some.
 
         :param result: is filled and returned. If this raises, it has what was
@@ -150,8 +63,8 @@ class Sweeper:
         :raises NoApi: if nova-api or Keystone does not answer.
         :raises NoPlacement: if Placement does not.
         """
-        run = _Run(self._conf(), self._clock(), result or SweepResult(),
-                   stopped)
+        run = known.Run(self._conf(), self._clock(),
+                        result or known.SweepResult(), stopped)
         self._settle(run)
         seen = self._read(run)
         decision = None
@@ -177,14 +90,20 @@ class Sweeper:
                 if uuid not in untold})
         return run.result
 
-    def _settle(self, run: _Run) -> None:
+    def _settle(self, run: known.Run) -> None:
         """Note how rebuilds have ended.
 
         Each is noted before the next server is looked up, because that may
         fail.
         """
         ledger, now = self._ledger, run.now
+        self._note([
+            (values.Request(sent.server, sent.kind), answer)
+            for uuid, answer in self._hands.answered().items()
+            if (sent := ledger.on_their_way.get(uuid)) is not None], run)
         for uuid, sent in list(ledger.on_their_way.items()):
+            if sent.is_open:
+                continue
             state = self._eyes.state(uuid)
             if not ledger.seen(uuid, state, run.section, now):
                 continue
@@ -196,7 +115,7 @@ class Sweeper:
                 'The server has been on its way for too long and is no longer '
                 'looked at.', instance_uuid=uuid)
 
-    def _learn_builds(self, run: _Run) -> None:
+    def _learn_builds(self, run: known.Run) -> None:
         before = self._ledger.hosts
         self._ledger.learned(self._eyes.builds(
             run.now.utc - ledgers.HISTORY), run.now.utc)
@@ -213,7 +132,7 @@ class Sweeper:
         for project_id in before.stopped_projects - after.stopped_projects:
             LOG.info('A build of project %s has succeeded.', project_id)
 
-    def _read(self, run: _Run) -> decide.Seen:
+    def _read(self, run: known.Run) -> known.Seen:
         """Read who waits, and show it."""
         section, now, result = run.section, run.now, run.result
         census = self._eyes.census()
@@ -241,24 +160,18 @@ class Sweeper:
             [server.uuid for server in _in_turns(could)], run.waiting)
         reasons.update({uuid: kind for uuid, kind in kinds.items()
                         if isinstance(kind, values.Reason)})
-        known = {uuid: kind for uuid, kind in kinds.items()
+        with_kind = {uuid: kind for uuid, kind in kinds.items()
                  if isinstance(kind, values.Kind)}
         self._ledger.recall(
-            run.waiting.values(), known, self._teller.published, now)
-        queues = candidates.queues(could, known, self._ledger, now)
+            run.waiting.values(), with_kind, self._teller.published, now)
+        queues = candidates.queues(could, with_kind, self._ledger, now)
         shapes = {queue.kind.shape for queue in queues}
         self._ledger.keep_shapes(shapes)
         result.shapes = len(shapes)
-        self._short.drop_old()
-        self._shares.keep({server.project_id for server in within})
-        self._extra.earn(
-            now.seconds, section.probe_budget / 100 * _FIFTH)
-        run.answers.shares.update(self._shares.items())
-        run.answers.old_shares.update(self._shares.old())
-        run.answers.short.update(self._short.items())
-        return decide.Seen(queues, reasons, self._teller.published)
+        self._asking.begin(run)
+        return known.Seen(queues, reasons, self._teller.published)
 
-    def _obey(self, command: commands.Command, run: _Run) -> None:
+    def _obey(self, command: commands.Command, run: known.Run) -> None:
         """Do what was decided.
 
         :raises NoApi: if an answer tells of an outage.
@@ -267,26 +180,36 @@ class Sweeper:
         if isinstance(command, commands.Send):
             self._send(command.requests, run)
         elif isinstance(command, commands.AskRooms):
-            self._ask_rooms(command.projects, run)
+            self._asking.rooms(command.projects, run)
         elif isinstance(command, commands.AskShares):
-            self._ask_shares(command.project_ids, run)
+            self._asking.shares(command.project_ids, run)
         elif isinstance(command, commands.AskShort):
-            self._ask_short(command.questions, run)
+            self._asking.short(command.questions, run)
         else:
             self._learn_builds(run)
             run.answers.builds = True
 
-    def _send(self, requests: list[values.Request], run: _Run) -> None:
+    def _send(self, requests: list[values.Request], run: known.Run) -> None:
         started = self._clock().seconds
         answers = self._hands.request(
             [request.server for request in requests])
         run.result.request_seconds += self._clock().seconds - started
+        self._note(list(zip(requests, answers)), run)
+
+    def _note(
+        self, answers: list[tuple[values.Request, values.Answer]],
+        run: known.Run,
+    ) -> None:
+        """Note what was answered to requests.
+
+        :raises NoApi: if others get no answer either.
+        """
         failed = None
-        for request, answer in zip(requests, answers):
+        for request, answer in answers:
             uuid = request.server.uuid
             if answer.outcome is values.Outcome.NOT_ASKED:
                 run.answers.not_asked[uuid] = answer.reason
-            else:
+            elif answer.outcome is not values.Outcome.NOT_YET:
                 run.result.answers[uuid] = answer
             if answer.outcome in ledgers.NO_ANSWER:
                 failed = answer
@@ -294,89 +217,6 @@ class Sweeper:
         if failed is not None and not run.checked:
             run.checked = True
             self._hands.check(failed, self._ledger.accepted)
-
-    def _asked(
-        self, item: _Item, ask: collections.abc.Callable[[_Item], _Answer],
-        run: _Run,
-    ) -> tuple[_Answer | None, float]:
-        """Ask Placement; return the answer and how many seconds it took.
-
-        :returns: None if it fails for this question alone.
-        :raises NoPlacement: if it fails also for what is no problem to it.
-        """
-        begun, answer = self._clock().seconds, None
-        try:
-            answer = ask(item)
-        except exceptions.NoPlacement as raised:
-            LOG.warning('Placement does not answer about %s: %s', item,
-                        raised)
-            if not run.placement_answers:
-                self._eyes.check_placement()
-            run.placement_answers = True
-        return answer, self._clock().seconds - begun
-
-    def _ask_rooms(
-        self, projects: dict[values.Question, set[str]], run: _Run
-    ) -> None:
-        """Ask about as many questions as the budget allows.
-
-        What fails takes long. Where it is to be expected, only what is saved
-        up is spent on it.
-        """
-        ledger, result = self._ledger, run.result
-        most = pacing.most_seconds(run.section.probe_budget)
-        for question, askers in projects.items():
-            if run.stopped() or result.probe_seconds >= most:
-                break
-            now = self._clock().seconds
-            fails = ledger.waste.of(question, now) or (
-                question not in ledger.rooms
-                and all(ledger.waste.of(one, now) for one in askers))
-            if fails and not self._extra:
-                continue
-            room, seconds = self._asked(question, self._eyes.room, run)
-            now = self._clock().seconds
-            result.probes += 1
-            if room is None:
-                self._extra.spend(seconds)
-                for one in (question, *askers):
-                    ledger.waste.charge(one, now)
-                ledger.rests.begin(
-                    question, texts.PLACEMENT_FAILS, now, _FAILED, _FAILED)
-            else:
-                result.probe_seconds += seconds
-                run.answers.rooms[question] = room
-                ledger.rooms[question] = room, now
-        run.answers.rooms_end = True
-        result.oldest_answer_seconds = max((
-            self._clock().seconds - ledger.rooms[question][1]
-            for question in projects if question in ledger.rooms),
-            default=0.0)
-
-    def _ask_shares(self, project_ids: list[str], run: _Run) -> None:
-        """Ask what projects use, while the budget allows it."""
-        for project_id in project_ids:
-            if self._extra and not run.stopped():
-                share, seconds = self._asked(project_id, self._eyes.share, run)
-                self._extra.spend(seconds)
-                self._shares.put(
-                    project_id, _UNKNOWN if share is None else share)
-            share = self._shares.get(project_id)
-            run.answers.shares[project_id] = (
-                _UNKNOWN if share is None else share)
-        run.answers.old_shares.clear()
-
-    def _ask_short(self, questions: list[values.Question], run: _Run) -> None:
-        """Ask what is short, likewise."""
-        for question in questions:
-            if run.stopped() or not self._extra:
-                break
-            reason, seconds = self._asked(question, self._eyes.short, run)
-            self._extra.spend(seconds)
-            reason = reason or texts.NO_HOST_HAS_ROOM
-            self._short.put(question, reason)
-            run.answers.short[question] = reason
-        run.answers.short_ends = True
 
 
 def _in_turns(

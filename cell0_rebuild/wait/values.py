@@ -42,7 +42,7 @@ class Outcome(enum.Enum):
 
     nova-api or Keystone may be away for one server or project alone. Without a
     token nothing was asked of nova-api. LATER is what nova-api says where
-    another service is away.
+    another service is away. NOT_YET is no answer, but one may come.
     """
 
     ACCEPTED = 'accepted'
@@ -58,6 +58,7 @@ class Outcome(enum.Enum):
     NO_KEYSTONE = 'no keystone'
     BAD_CREDENTIALS = 'bad credentials'
     NOT_ASKED = 'not asked'
+    NOT_YET = 'not yet'
 
 
 class State(enum.Enum):

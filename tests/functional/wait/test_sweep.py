@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import rebuild_state
-from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional import databases
@@ -405,7 +405,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             if uuid == servers[1]['id']:
                 raise db_exc.DBError()
             return state_of(context, uuid, *args)
-        swept = sweep.SweepResult()
+        swept = known.SweepResult()
         with fixtures.MonkeyPatch(
                 'cell0_rebuild.wait.rebuild_state.of', fail):
             self.assertRaises(db_exc.DBError, self.sweeper.sweep, swept)

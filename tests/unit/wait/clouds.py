@@ -25,6 +25,8 @@ class Cloud:
         none is named, there is room for all.
     :ivar answer: returns the answer to a request for a server, or None if it
         is accepted.
+    :ivar slow: after how many seconds requests are answered that are not
+        answered in time, by the project.
     :ivar refused: the kinds that the filters refuse.
     :ivar failing: the projects whose builds fail on hosts.
     :ivar broken: the hosts on which all builds fail.
@@ -52,6 +54,7 @@ class Cloud:
         self.shares, self.told = {}, {}
         self.shown, self.read = set(), set()
         self.checks, self.is_away = [], False
+        self.slow, self.late = {}, {}
         self.requests, self.landed, self.calls = [], {}, 0
         self.restart()
 
@@ -159,7 +162,18 @@ class Cloud:
         return values.Reason(values.Code.CAPACITY, 'No host has 1 VCPU free.')
 
     def request(self, servers):
-        return [self._request(server) for server in servers]
+        late = [server for server in servers if server.project_id in self.slow]
+        self.seconds += 2 if late else 0
+        for server in late:
+            self.late[server.uuid] = (
+                server, self.seconds + self.slow[server.project_id])
+        return [values.Answer(values.Outcome.NOT_YET) if server in late
+                else self._request(server) for server in servers]
+
+    def answered(self):
+        due = [uuid for uuid, (_, at) in self.late.items()
+               if at <= self.seconds]
+        return {uuid: self._request(self.late.pop(uuid)[0]) for uuid in due}
 
     def _request(self, server):
         self.requests.append((self.seconds, server.uuid))

@@ -12,6 +12,7 @@ import testtools
 from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
@@ -61,8 +62,8 @@ class DecideTestCase(testtools.TestCase):
                       servers, {one.uuid: kind for one in servers},
                       self.ledger, self.present())]
         return decide.Decision(
-            decide.Seen(queues, {}, lambda uuid: None),
-            decide.Answers(
+            known.Seen(queues, {}, lambda uuid: None),
+            known.Answers(
                 {kind.shape.question: room for kind, room in rooms.items()},
                 builds=True,
                 shares={queue.project_id: 0.0 for queue in queues}),

@@ -3,6 +3,7 @@
 """Rebuilds that are requested at the same time."""
 
 import threading
+import time
 from unittest import mock
 
 import fixtures
@@ -16,6 +17,7 @@ from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
 PATIENCE = 20
+ACCEPTED = values.Answer(values.Outcome.ACCEPTED)
 
 
 class Client:
@@ -57,10 +59,26 @@ class HandsTest(testtools.TestCase):
             [answer.text for answer in self.request(
                 servers, Client(decide.MOST))])
 
-    def test_one_is_requested_by_the_thread_that_sweeps(self):
-        client = Client(1)
-        self.request([samples.server()], client)
-        self.assertEqual([threading.current_thread()], client.threads)
+    def test_who_waits_for_an_answer_keeps_no_other_waiting(self):
+        slow, other = samples.server(1, 'slow'), samples.server(2)
+        goes_on = threading.Event()
+        self.addCleanup(goes_on.set)
+
+        def request(server_id, project_id, image_id):
+            if project_id == 'slow':
+                goes_on.wait(PATIENCE)
+            return ACCEPTED
+        client = mock.Mock(spec=hands.Client, request=request)
+        found = hands.Hands(None, self.conf, client, patience=0.2)
+        self.assertEqual(
+            [values.Outcome.NOT_YET, values.Outcome.ACCEPTED],
+            [answer.outcome for answer in found.request([slow, other])])
+        self.assertEqual({}, found.answered())
+        goes_on.set()
+        while not (answers := found.answered()):
+            time.sleep(0.01)
+        self.assertEqual({slow.uuid: ACCEPTED}, answers)
+        self.assertEqual({}, found.answered())
 
     def test_who_is_held_is_not_asked_for(self):
         client = mock.Mock(spec=hands.Client)

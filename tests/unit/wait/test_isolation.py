@@ -144,6 +144,32 @@ class NoAnswerTest(IsolationTestCase):
         self.cloud.sweeper.sweep()
         self.assertIsNotNone(self.requested(others))
 
+    @spread()
+    def test_requests_that_take_half_a_minute_delay_no_others(self, projects):
+        usual = clouds.Cloud()
+        self.cloud, cloud = usual, self.cloud
+        alone = self.seconds_to_land(self.others())
+        self.cloud = cloud
+        self.offend(60, projects)
+        self.cloud.slow = {f'bad-{number}': 30 for number in range(projects)}
+        # Each project is found out by one request.
+        self.assertLessEqual(
+            self.seconds_to_land(self.others()), 1.2 * alone + 2 * projects)
+        # They come back, too.
+        self.cloud.run(2 * HOUR, lambda: not self.cloud.waiting)
+        self.assertEqual({}, self.cloud.waiting)
+
+    def test_a_server_whose_request_is_open_is_not_taken_for_buried(self):
+        [uuid] = self.cloud.wait(1, 'bad')
+        self.cloud.slow = {'bad': 30}
+        for _ in range(10):
+            swept = self.cloud.sweeper.sweep()
+            self.cloud.seconds += 2
+        self.assertEqual(({}, 1), (swept.reasons, len(self.cloud.late)))
+        self.cloud.seconds += 30
+        swept = self.cloud.sweeper.sweep()
+        self.assertIs(Outcome.ACCEPTED, swept.answers[uuid].outcome)
+
     @ddt.data(Outcome.AWAY, Outcome.LATER)
     def test_who_got_no_answer_rests_for_a_minute_at_most(self, outcome):
         self.offend(1, 1)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Asks Placement, within its budget."""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import typing as ty
+
+from oslo_log import log as logging
+
+from cell0_rebuild import exceptions
+from cell0_rebuild.wait import known
+from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait import protocols
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import times
+from cell0_rebuild.wait import values
+
+LOG = logging.getLogger(__name__)
+
+# Seconds. The order says who is first, and a minute does not matter to it.
+# Where there are many projects, each has its turn.
+_SHARE_LIFE = 60.0
+# Of the time that Placement may be asked: for what does not find room. So many
+# seconds are saved up.
+_FIFTH, _SAVED = 0.2, 3.0
+# To tell what is short takes up to ten questions.
+_SHORT_LIFE = 300.0
+# How long a question rests that Placement fails for: it may be too hard, and
+# the failure may come after a minute.
+_FAILED = datetime.timedelta(minutes=5)
+# Of a project for which Placement fails: as if its quota were used up.
+_UNKNOWN = 1.0
+
+_Item = ty.TypeVar('_Item', bound=collections.abc.Hashable)
+_Answer = ty.TypeVar('_Answer')
+
+
+class Asking:
+    """Asks, and remembers for a while what is not asked in each sweep."""
+
+    def __init__(
+        self, eyes: protocols.Eyes, ledger: ledgers.Ledger,
+        clock: collections.abc.Callable[[], values.Now],
+    ) -> None:
+        """Know nothing yet."""
+        self._eyes, self._ledger, self._clock = eyes, ledger, clock
+        self._shares = times.Expiring[str, float](
+            _SHARE_LIFE, lambda: self._clock().seconds)
+        self._short = times.Expiring[values.Question, values.Reason](
+            _SHORT_LIFE, lambda: self._clock().seconds)
+        self._extra = times.Allowance(_SAVED)
+
+    def begin(self, run: known.Run) -> None:
+        """Tell a sweep what is known from earlier ones."""
+        self._shares.keep({
+            server.project_id for server in run.waiting.values()})
+        self._short.drop_old()
+        self._extra.earn(
+            run.now.seconds, run.section.probe_budget / 100 * _FIFTH)
+        run.answers.shares.update(self._shares.items())
+        run.answers.old_shares.update(self._shares.old())
+        run.answers.short.update(self._short.items())
+
+    def _asked(
+        self, item: _Item, ask: collections.abc.Callable[[_Item], _Answer],
+        run: known.Run,
+    ) -> tuple[_Answer | None, float]:
+        """Ask Placement; return the answer and how many seconds it took.
+
+        :returns: None if it fails for this question alone.
+        :raises NoPlacement: if it fails also for what is no problem to it.
+        """
+        begun, answer = self._clock().seconds, None
+        try:
+            answer = ask(item)
+        except exceptions.NoPlacement as raised:
+            LOG.warning('Placement does not answer about %s: %s', item,
+                        raised)
+            if not run.placement_answers:
+                self._eyes.check_placement()
+            run.placement_answers = True
+        return answer, self._clock().seconds - begun
+
+    def rooms(
+        self, projects: dict[values.Question, set[str]], run: known.Run
+    ) -> None:
+        """Ask about as many questions as the budget allows.
+
+        What fails takes long. Where it is to be expected, only what is saved
+        up is spent on it.
+        """
+        ledger, result = self._ledger, run.result
+        most = pacing.most_seconds(run.section.probe_budget)
+        for question, askers in projects.items():
+            if run.stopped() or result.probe_seconds >= most:
+                break
+            now = self._clock().seconds
+            fails = ledger.waste.of(question, now) or (
+                question not in ledger.rooms
+                and all(ledger.waste.of(one, now) for one in askers))
+            if fails and not self._extra:
+                continue
+            room, seconds = self._asked(question, self._eyes.room, run)
+            now = self._clock().seconds
+            result.probes += 1
+            if room is None:
+                self._extra.spend(seconds)
+                for one in (question, *askers):
+                    ledger.waste.charge(one, now)
+                ledger.rests.begin(
+                    question, texts.PLACEMENT_FAILS, now, _FAILED, _FAILED)
+            else:
+                result.probe_seconds += seconds
+                run.answers.rooms[question] = room
+                ledger.rooms[question] = room, now
+        run.answers.rooms_end = True
+        result.oldest_answer_seconds = max((
+            self._clock().seconds - ledger.rooms[question][1]
+            for question in projects if question in ledger.rooms),
+            default=0.0)
+
+    def shares(self, project_ids: list[str], run: known.Run) -> None:
+        """Ask what projects use, while the budget allows it."""
+        for project_id in project_ids:
+            if self._extra and not run.stopped():
+                share, seconds = self._asked(project_id, self._eyes.share, run)
+                self._extra.spend(seconds)
+                self._shares.put(
+                    project_id, _UNKNOWN if share is None else share)
+            share = self._shares.get(project_id)
+            run.answers.shares[project_id] = (
+                _UNKNOWN if share is None else share)
+        run.answers.old_shares.clear()
+
+    def short(self, questions: list[values.Question], run: known.Run) -> None:
+        """Ask what is short, likewise."""
+        for question in questions:
+            if run.stopped() or not self._extra:
+                break
+            reason, seconds = self._asked(question, self._eyes.short, run)
+            self._extra.spend(seconds)
+            reason = reason or texts.NO_HOST_HAS_ROOM
+            self._short.put(question, reason)
+            run.answers.short[question] = reason
+        run.answers.short_ends = True
