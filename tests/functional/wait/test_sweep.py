@@ -243,7 +243,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertCountEqual(
             ['backoff', *['scheduler'] * 4], self.codes(swept).values())
         [told] = self.told(servers[-1])
-        self.assertIn('scheduler: There is room, but the filters', told)
+        self.assertIn('scheduler: There is room, but the last server', told)
         self.later = datetime.timedelta(minutes=2)
         self.sweeper.sweep()
         self.assertEqual(2, len(self.asked()))
