@@ -73,6 +73,16 @@ class StageTest(testtools.TestCase):
         for target in TESTING:
             self.assertEqual(set(), commands(target) - run, target)
 
+    def test_what_is_mutated_is_there_with_its_tests(self):
+        text = (ROOT / 'tools/cosmic-ray.toml').read_text()
+        modules = re.findall(r'"(cell0_rebuild/[^"]+)"', text)
+        named = [f'{name.replace(".", "/")}.py' for name in re.findall(
+            r'tests\.unit[\w.]+', text)]
+        self.assertEqual(len(modules), len(named))
+        self.assertEqual([], [
+            name for name in [*modules, *named]
+            if not (ROOT / name).exists()])
+
 
 class ZuulTest(testtools.TestCase):
 
