@@ -5,11 +5,12 @@
 import ddt
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
+from tests.unit.wait import isolation_base
 from tests.unit.wait import samples
-from tests.unit.wait import test_isolation
 
-HOUR = test_isolation.HOUR
+HOUR = isolation_base.HOUR
 
 
 def shape(number):
@@ -18,7 +19,7 @@ def shape(number):
 
 
 @ddt.ddt
-class BudgetTest(test_isolation.IsolationTestCase):
+class BudgetTest(isolation_base.IsolationTestCase):
 
     def asked_seconds(self):
         """Return how long Placement was asked for room."""
@@ -33,7 +34,7 @@ class BudgetTest(test_isolation.IsolationTestCase):
         for number in range(shapes):
             self.cloud.rooms[shape(number).shape.question] = 0
 
-    @test_isolation.spread()
+    @isolation_base.spread()
     def test_a_thousand_shapes_cost_no_more_than_the_budget(self, projects):
         self.fill(1000, projects)
         self.cloud.run(HOUR / 6)
@@ -61,7 +62,7 @@ class BudgetTest(test_isolation.IsolationTestCase):
         self.assertEqual({'capacity'}, {
             reason.code.value for reason in swept.reasons.values()})
 
-    @test_isolation.spread()
+    @isolation_base.spread()
     def test_questions_that_take_ten_seconds_delay_others_little(
             self, projects):
         usual = clouds.Cloud()
@@ -112,8 +113,8 @@ class BudgetTest(test_isolation.IsolationTestCase):
             self.cloud.wait(1, f'project-{number}')
         self.cloud.takes['project-'] = 0.02
         self.cloud.rooms[clouds.SMALL.shape.question] = 1
-        self.cloud.answer = lambda server: test_isolation.values.Answer(
-            test_isolation.Outcome.BLOCKED)
+        self.cloud.answer = lambda server: values.Answer(
+            values.Outcome.BLOCKED)
         self.cloud.section.per_minute = 1
         self.cloud.run(HOUR)
         asked = sum(count for item, count in self.cloud.asked.items()

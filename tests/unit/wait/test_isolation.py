@@ -3,72 +3,23 @@
 """No project, and no kind of server, stands in the way of the others."""
 
 import ddt
-import testtools
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
+from tests.unit.wait import isolation_base
 from tests.unit.wait import samples
 
-HOUR = 3600
-OTHERS = 20
+HOUR = isolation_base.HOUR
+OTHERS = isolation_base.OTHERS
 Outcome = values.Outcome
 
 
-def spread(*more):
-    """Give a test an offender that is one project, three or thirty."""
-    return ddt.data(1, 3, 30, *more)
-
-
-class IsolationTestCase(testtools.TestCase):
-    """Older servers of projects that offend, and younger ones of others."""
-
-    def setUp(self):
-        super().setUp()
-        self.cloud = clouds.Cloud()
-        self.offending = set()
-
-    def offend(self, count, projects, kind=lambda number: clouds.SMALL):
-        """Have older servers wait.
-
-        :param projects: over how many projects they are spread; 0 are servers
-            of the project of others.
-        :param kind: returns the kind of one, by its number.
-        """
-        for number in range(count):
-            project = f'bad-{number % projects}' if projects else 'good-0'
-            self.offending.update(self.cloud.wait(
-                1, project, kind(number), age=10))
-
-    def others(self, count=OTHERS):
-        """Have younger servers of ten projects wait."""
-        return [uuid for number in range(count) for uuid in self.cloud.wait(
-            1, f'good-{number % 10}')]
-
-    def answer(self, outcome):
-        """Have requests for servers that offend end like this."""
-        self.cloud.answer = lambda server: values.Answer(
-            outcome, 'No.') if server.uuid in self.offending else None
-
-    def requested(self, uuids):
-        """Return when the first of some servers was requested."""
-        return min((seconds for seconds, uuid in self.cloud.requests
-                    if uuid in set(uuids)), default=None)
-
-    def seconds_to_land(self, uuids):
-        """Sweep until these have landed; return how long that took."""
-        begun = self.cloud.seconds
-        self.cloud.run(
-            HOUR, lambda: self.cloud.landed_of(uuids) == len(uuids))
-        self.assertEqual(len(uuids), self.cloud.landed_of(uuids))
-        return self.cloud.seconds - begun
-
-
 @ddt.ddt
-class RefusedRequestsTest(IsolationTestCase):
+class RefusedRequestsTest(isolation_base.IsolationTestCase):
     """nova-api refuses the rebuilds of older servers."""
 
-    @spread()
+    @isolation_base.spread()
     def test_the_first_other_is_requested_in_the_first_minute(self, projects):
         self.offend(2000, projects)
         others = self.others()
@@ -119,7 +70,7 @@ class RefusedRequestsTest(IsolationTestCase):
 
 
 @ddt.ddt
-class NoAnswerTest(IsolationTestCase):
+class NoAnswerTest(isolation_base.IsolationTestCase):
     """Requests of some projects get no answer, or an error."""
 
     @ddt.data(*(
@@ -144,7 +95,7 @@ class NoAnswerTest(IsolationTestCase):
         self.cloud.sweeper.sweep()
         self.assertIsNotNone(self.requested(others))
 
-    @spread()
+    @isolation_base.spread()
     def test_requests_that_take_half_a_minute_delay_no_others(self, projects):
         usual = clouds.Cloud()
         self.cloud, cloud = usual, self.cloud
@@ -195,7 +146,7 @@ class NoAnswerTest(IsolationTestCase):
 
 
 @ddt.ddt
-class BuildsTest(IsolationTestCase):
+class BuildsTest(isolation_base.IsolationTestCase):
     """Builds fail: images are too large, or hosts are broken."""
 
     def offend(self, count, projects, kind=lambda number: clouds.SMALL):
@@ -232,7 +183,7 @@ class BuildsTest(IsolationTestCase):
         self.cloud.run(HOUR / 2)
         self.assertEqual(6, len(self.cloud.requests))
 
-    @spread()
+    @isolation_base.spread()
     def test_a_broken_host_stops_all_after_a_few(self, projects):
         self.offend(60, projects)
         self.cloud.failing = set()
@@ -247,7 +198,7 @@ class BuildsTest(IsolationTestCase):
 
 
 @ddt.ddt
-class FiltersTest(IsolationTestCase):
+class FiltersTest(isolation_base.IsolationTestCase):
     """The filters of the scheduler refuse what Placement has room for."""
 
     def refuse(self, kinds, projects):
@@ -291,7 +242,7 @@ class FiltersTest(IsolationTestCase):
 
 
 @ddt.ddt
-class GroupsTest(IsolationTestCase):
+class GroupsTest(isolation_base.IsolationTestCase):
 
     @ddt.data(1, 3)
     def test_no_two_members_are_checked_by_their_hosts_at_once(self, projects):
@@ -315,7 +266,7 @@ class GroupsTest(IsolationTestCase):
         self.assertEqual(12 + OTHERS, len(cloud.landed))
 
 
-class PlacementTest(IsolationTestCase):
+class PlacementTest(isolation_base.IsolationTestCase):
 
     def test_questions_that_it_fails_for_stop_nobody_else(self):
         self.offend(90, 30, lambda number: samples.kind(
