@@ -180,8 +180,7 @@ class Decision:
     def _fill_batch(self, queues: list[candidates.Queue]) -> None:
         """Note who is sent next, and why the others are not."""
         heads = [(self._key(queue, 0), number, 0)
-                 for number, queue in enumerate(queues)
-                 if self._may_send(queue)]
+                 for number, queue in enumerate(queues)]
         heapq.heapify(heads)
         while heads and not self._batch_is_full():
             _, number, place = heapq.heappop(heads)
@@ -276,8 +275,7 @@ class Decision:
             request.kind.shape == shape for request in self._batch)
         if (alike >= ledger.width(kind, self._section.at_once)
                 or self._is_taken(shape) or self._is_checked(shape.group)
-                or len(self._batch) >= ledger.left_in_minute(
-                    self._section.per_minute, self._now.seconds)):
+                or len(self._batch) >= self._left_in_minute):
             return texts.OTHERS_FIRST
         return None
 
@@ -301,6 +299,11 @@ class Decision:
         """
         return collections.Counter(
             sent.kind.shape for sent in self._sent)
+
+    @functools.cached_property
+    def _left_in_minute(self) -> int:
+        return self._ledger.left_in_minute(
+            self._section.per_minute, self._now.seconds)
 
     @functools.cached_property
     def _at_scheduler(self) -> collections.Counter[values.Shape]:
