@@ -38,7 +38,7 @@ LOST = datetime.timedelta(hours=1)
 # How far back builds are read.
 HISTORY = datetime.timedelta(hours=2)
 
-_MINUTE = 60.0
+_MINUTE, _DAY = 60.0, 24 * 3600.0
 _FIVE_MINUTES = datetime.timedelta(minutes=5)
 
 # What owners read of a refusal, in place of an answer that is for operators.
@@ -110,7 +110,8 @@ class Ledger:
         self.away: dict[str, tuple[set[str], float]] = {}
         self.rooms: dict[values.Question, tuple[values.Room, float]] = {}
         self._widths: dict[values.Shape, int] = {}
-        self._credits: dict[str | values.Shape, int] = {}
+        # What is left, and when that has changed last.
+        self._credits: dict[str | values.Shape, tuple[int, float]] = {}
         # The projects that filters have refused since one found a host.
         self._refusers: dict[values.Shape, set[str]] = {}
         self._requested: collections.deque[float] = collections.deque()
@@ -133,10 +134,20 @@ class Ledger:
         return per_minute - sum(
             then > now - _MINUTE for then in self._requested)
 
-    def keep_shapes(
-        self, shapes: collections.abc.Set[values.Shape]
+    def keep(
+        self, projects: collections.abc.Set[str],
+        shapes: collections.abc.Set[values.Shape], now: float,
     ) -> None:
-        """Forget the room of all other shapes, and how many may be sent."""
+        """Forget all others: what they have, and how they were served.
+
+        A shape whose servers all rest is not among them: its credits are
+        forgotten after a day.
+        """
+        self.trusted &= projects
+        self.away = {project_id: away for project_id, away
+                     in self.away.items() if project_id in projects}
+        self._credits = {account: (left, at) for account, (left, at)
+                         in self._credits.items() if at + _DAY > now}
         questions = {shape.question for shape in shapes}
         self.rooms = {question: room for question, room in self.rooms.items()
                       if question in questions}
@@ -275,7 +286,7 @@ class Ledger:
         """
         sent = self.on_their_way[uuid]
         if sent.state is _State.SENT and state in _ON_HOST:
-            self._found_host(sent, section)
+            self._found_host(sent, section, now.seconds)
         if state in (_State.SENT, *_BUILDING):
             self.on_their_way[uuid] = dataclasses.replace(sent, state=state)
             return False
@@ -287,7 +298,7 @@ class Ledger:
         return True
 
     def _found_host(
-        self, sent: Sent, section: cfg.ConfigOpts.GroupAttr
+        self, sent: Sent, section: cfg.ConfigOpts.GroupAttr, now: float
     ) -> None:
         """Clear all above a server that found a host."""
         kind, project_id = sent.kind, sent.server.project_id
@@ -300,7 +311,7 @@ class Ledger:
         self._refusers.pop(kind.shape, None)
         for account in (project_id, kind.shape):
             left = self._left(account)
-            self._credits[account] = min(left + 1, max(left, _EARNED))
+            self._credits[account] = min(left + 1, max(left, _EARNED)), now
 
     def _found_no_host(
         self, sent: Sent, section: cfg.ConfigOpts.GroupAttr, now: float
@@ -323,13 +334,14 @@ class Ledger:
         self._widths[kind.shape] = 1 if many else max(
             self._widths.get(kind.shape, 1) // 2, 1)
         for account, is_out in ((project_id, True), (kind.shape, many)):
-            self._credits[account] = max(self._left(account) - 1, 0)
-            if is_out and not self._credits[account]:
+            left = max(self._left(account) - 1, 0)
+            self._credits[account] = left, now
+            if is_out and not left:
                 self.rests.begin(account, texts.FILTERS_REFUSE, now,
                                  section.backoff, section.backoff)
 
     def _left(self, account: str | values.Shape) -> int:
-        return self._credits.get(account, _CREDITS)
+        return self._credits.get(account, (_CREDITS, 0.0))[0]
 
     def lost(self, now: datetime.datetime) -> list[str]:
         """Forget the servers that are on their way for too long."""

@@ -166,7 +166,8 @@ class Sweeper:
             run.waiting.values(), with_kind, self._teller.published, now)
         queues = candidates.queues(could, with_kind, self._ledger, now)
         shapes = {queue.kind.shape for queue in queues}
-        self._ledger.keep_shapes(shapes)
+        self._ledger.keep(
+            {server.project_id for server in within}, shapes, now.seconds)
         result.shapes = len(shapes)
         self._asking.begin(run)
         return known.Seen(queues, reasons, self._teller.published)

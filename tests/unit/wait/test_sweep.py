@@ -4,6 +4,7 @@
 
 import dataclasses
 import datetime
+import pickle
 
 import fixtures
 import testtools
@@ -326,6 +327,40 @@ class KindsTest(SweepTestCase):
             {code: [*self.codes(swept).values()].count(code)
              for code in self.codes(swept).values()})
         self.assertIn(self.requested()[0], uuids)
+
+    def left_of(self, count):
+        """Return how much is remembered of servers that are gone."""
+        self.cloud = cloud = clouds.Cloud()
+        refused = samples.kind('resources=VCPU:1', likeness='refused')
+        cloud.refused = {refused}
+        cloud.rooms[LARGE.shape.question] = 0
+        cloud.answer = lambda server: (
+            BLOCKED if 'blocked' in server.project_id else None)
+
+        def wait(number):
+            for name, kind in (
+                    ('landed', clouds.SMALL), ('refused', refused),
+                    ('short', LARGE), ('blocked', clouds.SMALL)):
+                cloud.wait(1, f'{name}-{number}', kind,
+                           age=-cloud.seconds / 3600)
+        for number in range(count):
+            wait(number)
+        cloud.run(600)
+        held = len(pickle.dumps(vars(cloud.sweeper._ledger)))
+        cloud.waiting.clear()
+        # What was refused is known for a day, and is then looked through.
+        for number in (98, 99):
+            self.sweep(25 * 3600)
+            cloud.ended.clear()
+            wait(number)
+            cloud.run(600)
+            cloud.waiting.clear()
+        return held, len(pickle.dumps(vars(cloud.sweeper._ledger)))
+
+    def test_nothing_is_remembered_of_those_who_are_gone(self):
+        (few, of_few), (many, of_many) = self.left_of(20), self.left_of(40)
+        self.assertGreater(many, 1.4 * few)
+        self.assertLess(of_many, 1.1 * of_few)
 
     def test_the_number_of_shapes_is_told(self):
         self.cloud.wait(2)
