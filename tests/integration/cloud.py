@@ -107,6 +107,16 @@ class Cloud(fixtures.Fixture):
         for name in stock:
             self._wait_for_consumer(name, 'conductor')
 
+    def add_conductor(self, name, *changes):
+        """Start one more nova-conductor with the package.
+
+        :param changes: of its nova.conf.
+        """
+        self._conductors[name] = self._start_service(
+            'nova-conductor', name, self._cell1, _QUICK, settings.ENABLED,
+            *changes)
+        self.wait_for_conductor(name)
+
     def conductor(self, name):
         """Return the process of a nova-conductor."""
         return self._conductors[name]
