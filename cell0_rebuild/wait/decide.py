@@ -30,6 +30,8 @@ if ty.TYPE_CHECKING:
 
 # So many rebuilds are requested at the same time, at most.
 MOST = 8
+# Of so few on their way each is of another project, where there are several.
+_FEW = 2
 # So many may be open that were not answered in time.
 _MOST_OPEN = 32
 
@@ -223,15 +225,22 @@ class Decision:
         reason = self._full.get(kind) or self._why_not(kind)
         if reason is not None:
             self._full[kind] = reason
-        elif self._project_fails(queue.project_id):
-            reason = texts.PROJECT_FAILS
+        elif self._is_enough(queue.project_id):
+            reason = (texts.PROJECT_FAILS
+                      if self._ledger.hosts.failures(queue.project_id)
+                      else texts.OTHERS_BUILD)
         if reason is not None:
             self._waits[id(queue)] = reason
         return reason is None
 
-    def _project_fails(self, project_id: str) -> bool:
-        """Tell whether builds of a project fail, and not one more is tried."""
+    def _is_enough(self, project_id: str) -> bool:
+        """Tell whether no more of a project may be on their way.
+
+        Its builds fail; or only few of all may be, and others want a place.
+        """
         allowed = self._ledger.hosts.allowed_of(project_id, self._now.utc)
+        if allowed is None and self._bound[1] <= _FEW and self._has_others:
+            allowed = 1
         return allowed is not None and allowed <= sum(
             one == project_id for one, _ in self._begun) + sum(
             request.server.project_id == project_id
@@ -348,6 +357,10 @@ class Decision:
         slow = not hosts.failing and all(
             at + ledgers.SLOW <= now for _, at in self._begun)
         return len(self._begun), hosts.allowed(now) + slow
+
+    @functools.cached_property
+    def _has_others(self) -> bool:
+        return len({queue.project_id for queue in self._seen.queues}) > 1
 
     @functools.cached_property
     def _begun(self) -> list[tuple[str, datetime.datetime]]:
