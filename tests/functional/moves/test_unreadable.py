@@ -25,6 +25,13 @@ def newer_nova():
     return values
 
 
+def with_attempt(values):
+    """Return what is kept of a server of which no host was asked for."""
+    return stored_forms.retained(
+        requested_networks=None, requested_destination=None,
+        injected_files=[], attempt=values)
+
+
 UNREADABLE = {
     'newer_version': (NEWER, 'it is of version 2.0, and this cell0-rebuild'),
     'newer_nova': (
@@ -43,6 +50,13 @@ UNREADABLE = {
         stored_forms.retained(injected_files=[7]),
         'its entry injected_files is damaged'),
     'no_entries': (['a list'], 'it is damaged'),
+    'newer_attempt': (
+        with_attempt(stored_forms.attempted(version='2.0')),
+        'it is of version 2.0, and this cell0-rebuild'),
+    'damaged_attempt': (
+        with_attempt(stored_forms.attempted(cells=[7])),
+        'its entry cells is damaged'),
+    'no_attempt': (with_attempt('a text'), 'it is damaged'),
 }
 
 
