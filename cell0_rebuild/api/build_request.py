@@ -31,9 +31,10 @@ def save(
     updates: dict[str, ty.Any],
 ) -> ty.Any:
     """Wrap ``BuildRequest._save_in_db``: wait before it reads."""
-    if not attempts.is_on_its_way(build_request.instance):
-        return wrapped(context, req_id, updates)
-    return _save(context, wrapped, req_id, updates)
+    if 'instance' in updates and (
+            attempts.is_on_its_way(build_request.instance)):
+        return _save(context, wrapped, req_id, updates)
+    return wrapped(context, req_id, updates)
 
 
 @db_errors.retried
