@@ -295,7 +295,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         db_errors.without_values(exc)
         texts.fit(exc)
         if self._cell is None:
-            _outlasting(self._check_current)(context)
+            # A recovery is to leave it alone meanwhile.
+            _outlasting(attempts.is_current)(context, self._attempt)
 
         def record(cctxt: nova_context.RequestContext) -> None:
             instance = objects.Instance.get_by_uuid(
@@ -325,6 +326,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             context, self._attempt, self._accelerators, buried)
         if not buried and not location.is_abandoned(
                 context, self._attempt.uuid):
+            LOG.warning('%s', self._attempt.stale(),
+                        instance_uuid=self._attempt.uuid)
             # They may be those of a live server.
             self._release(context)
             return
@@ -359,7 +362,7 @@ def _is_answered(
     """Tell whether the request was answered; if nobody can tell, it was."""
     try:
         return bool(_outlasting(attempts.is_answered)(context, attempt))
-    except db_exc.DBError:
+    except (db_exc.DBError, exceptions.Unreadable):
         return True
 
 

@@ -6,8 +6,8 @@ Other packages use only these modules:
 
 * :mod:`out_of_cell0`, :mod:`attempt` and :mod:`reburial` make the steps of a
   move;
-* :mod:`deletion` and :mod:`volume_flags` work in a delete,
-  :mod:`owners_update` in an update, and :mod:`recovery` after a crash;
+* :mod:`deletion` and :mod:`volume_flags` work in a delete, and
+  :mod:`recovery` after a crash;
 * :mod:`location` tells where a server is;
 * :mod:`cell0_copy` makes what is built of what is in cell0.
 

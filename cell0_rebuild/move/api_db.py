@@ -37,13 +37,15 @@ if ty.TYPE_CHECKING:
 @api_db_api.context_manager.reader
 def is_current(
     context: nova_context.RequestContext, instance_uuid: str,
-    mine: journal.Entry,
+    mine: journal.Entry, or_unreadable: bool = False,
 ) -> bool:
     """Tell whether a server is on its way, and its attempt that of a holder.
 
     Its mapping is locked, see :func:`location.held`.
+
+    :param or_unreadable: see :func:`lock.held`.
     """
-    found = lock.held(context, instance_uuid, mine)
+    found = lock.held(context, instance_uuid, mine, or_unreadable)
     return found is not None and found.is_on_its_way
 
 
@@ -73,12 +75,10 @@ def _take(
     holder: str, spec: objects.RequestSpec | None,
 ) -> _Taken | None:
     found = lock.locked(context, instance_uuid)
-    if found is None or found.unreadable or not found.is_on_its_way:
+    if found is None or found.entry is None or not found.is_on_its_way:
         return None
-    lock.restore(context, found, journal.Entry(attempt, attempt))
     entry = found.entry
-    if entry is None or entry.attempt != attempt or (
-            entry.holder not in (attempt, holder)):
+    if entry.attempt != attempt or entry.holder not in (attempt, holder):
         return None
     row = context.session.get(
         api_models.BuildRequest, found.build_request_id)
@@ -155,8 +155,6 @@ def keep_root_known(
     found = lock.held(context, instance_uuid, mine)
     if found is None or not found.is_on_its_way:
         return False
-    if found.unreadable is not None:
-        raise found.unreadable
     found.write(context, **{retained.ROOT_KNOWN: is_known})
     return True
 
@@ -193,7 +191,7 @@ def entry(
 @api_db_api.context_manager.writer
 def take_over(
     context: nova_context.RequestContext, instance_uuid: str,
-    before: datetime.datetime, holder: str,
+    before: datetime.datetime, holder: str, cell_id: int | None,
 ) -> journal.Entry | None:
     """Take an attempt from whoever has it, and is stale then.
 
@@ -201,25 +199,29 @@ def take_over(
 
     :param before: only if nobody has worked on it since.
     :param holder: who takes it.
-    :returns: the entry; None if it is not that old, or the server has a build
-        request that is none of ours.
+    :param cell_id: only if it is mapped there; None for one on its way.
+    :returns: the entry; None if somebody has moved the server, or worked on
+        it, or it has a build request that is none of ours.
     :raises Unreadable: if this package cannot read what is stored of it.
     """
     found = lock.locked(context, instance_uuid)
     if found is None:
         return None
-    attempt: str | None = holder
-    if found.build_request_id is not None:
-        attempt = lock.mark(context, found)
-    if attempt is None:
-        return None
     if found.unreadable is not None:
         raise found.unreadable
-    entry = found.entry = found.entry or journal.Entry(attempt, '')
-    if entry.holder != holder and (
-            found.touched is not None and found.touched >= before):
-        return None
-    entry.holder = holder
+    entry = found.entry
+    if entry is None or entry.holder != holder:
+        if found.cell_id != cell_id or (
+                found.touched is not None and found.touched >= before):
+            return None
+        if entry is None:
+            # A service without this package has dropped it.
+            entry = (journal.Entry(holder, holder)
+                     if found.build_request_id is None
+                     else lock.mark(context, found))
+        if entry is None:
+            return None
+    found.entry, entry.holder = entry, holder
     # Its mapping stays old, for the next try if this one ends halfway.
     found.write(context)
     return entry
@@ -265,12 +267,13 @@ def end(
     :returns: whether the server is mapped to the cell.
     :raises Unreadable: if what is retained cannot be read.
     """
-    found = lock.held(context, instance_uuid, mine)
+    found = lock.held(context, instance_uuid, mine, or_unreadable=True)
     row = None if found is None else _locked_build_request(context, found)
-    if found is None or found.entry is None or row is None:
+    if found is None or row is None:
         return False
     if found.unreadable is not None:
         raise found.unreadable
+    assert found.entry is not None
     is_mapped = cell_id is not None and found.map_to(context, cell_id)
     last(found.entry, late_changes.watched_in(jsonutils.loads(row.instance)))
     # A recovery finds by it a server that was deleted, too.
@@ -292,7 +295,7 @@ def to_cell0(
         the row is locked meanwhile, so that a change is kept or refused.
     :returns: False if the server was deleted, or moved by somebody else.
     """
-    found = lock.held(context, instance_uuid, mine)
+    found = lock.held(context, instance_uuid, mine, or_unreadable=True)
     row = None if found is None else _locked_build_request(context, found)
     if found is None or row is None:
         return False
@@ -358,7 +361,8 @@ def leave(
     """
     found = lock.held(context, instance_uuid, mine)
     if found is not None and found.entry is not None and not (
-            found.is_on_its_way or found.entry.cells):
+            found.is_on_its_way or found.entry.cells) and (
+                found.entry.attempt == mine.attempt):
         found.entry = None
         found.write(context)
 

@@ -48,7 +48,10 @@ def sweep(
 
     :param instance: of its build request.
     """
-    for cell in _reached(context, instance.uuid):
+    found: list[objects.CellMapping] = []
+    with _left_to_others(instance.uuid):
+        found = _reached(context, instance.uuid)
+    for cell in found:
         with _left_to_others(instance.uuid):
             cell_db.delete(context, instance.uuid, cell)
     with _left_to_others(instance.uuid):

@@ -6,8 +6,9 @@ It is with what is retained of the server, in the stored RequestSpec. Attempt
 and holder are the only proof of whose an attempt is. Where the server stands
 is never stored: its mapping and build request tell that.
 
-The build request carries a mark, the ID of the attempt, which never changes.
-It tells that the build request is none of a create. It is taken off before the
+The build request carries a mark, the entry as it was at first, which never
+changes. It tells that the build request is none of a create, and a recovery
+what a service without this package has dropped. It is taken off before the
 instance is created in a cell.
 """
 
@@ -16,8 +17,10 @@ from __future__ import annotations
 import dataclasses
 import typing as ty
 
+from oslo_serialization import jsonutils
 from oslo_utils import uuidutils
 
+from cell0_rebuild import exceptions
 from cell0_rebuild import retained
 from cell0_rebuild import stored
 
@@ -132,20 +135,26 @@ def is_marked(instance: objects.Instance) -> bool:
             and MARK in instance.system_metadata)
 
 
-def mark_in(primitive: dict[str, ty.Any]) -> str | None:
-    """Return the ID of the attempt of a stored build request, if it has one.
+def mark_in(primitive: dict[str, ty.Any]) -> Entry | None:
+    """Return the entry that a stored build request was marked with, if any.
 
     :param primitive: its stored instance.
+    :raises Unreadable: if this package cannot read it.
     """
     metadata = primitive['nova_object.data'].get('system_metadata') or {}
-    found: str | None = metadata.get(MARK)
-    return found
+    if MARK not in metadata:
+        return None
+    try:
+        return read(jsonutils.loads(metadata[MARK]))
+    except ValueError as error:
+        raise exceptions.Unreadable('it is damaged') from error
 
 
-def put_mark(instance: objects.Instance, attempt: str) -> None:
+def put_mark(instance: objects.Instance, entry: Entry) -> None:
     """Mark the instance of a build request."""
     instance.system_metadata = dict(
-        instance.system_metadata, **{MARK: attempt})
+        instance.system_metadata,
+        **{MARK: jsonutils.dumps(entry.to_primitive())})
 
 
 def take_off(instance: objects.Instance) -> None:

@@ -122,33 +122,30 @@ def locked(
 
 def held(
     context: nova_context.RequestContext, instance_uuid: str,
-    mine: journal.Entry,
+    mine: journal.Entry, or_unreadable: bool = False,
 ) -> Locked | None:
     """Lock a server for who has its attempt; None if that is another by now.
 
     :param mine: the entry as its holder knows it.
+    :param or_unreadable: also if what is stored cannot be read, as long as its
+        build request is that of the attempt. Then it can only be buried.
     """
     found = locked(context, instance_uuid)
     if found is None:
         return None
-    restore(context, found, mine)
-    is_mine = found.entry is not None and found.entry.holder == mine.holder
-    return found if is_mine else None
-
-
-def restore(
-    context: nova_context.RequestContext, found: Locked, entry: journal.Entry
-) -> None:
-    """Put an entry back that a service without this package has dropped."""
-    if found.entry is None and found.is_on_its_way and (
-            mark(context, found) == entry.attempt):
-        found.entry = entry
+    if found.entry is not None:
+        return found if found.entry.holder == mine.holder else None
+    if or_unreadable and found.unreadable and found.is_on_its_way:
+        marked = mark(context, found)
+        if marked is not None and marked.attempt == mine.attempt:
+            return found
+    return None
 
 
 def mark(
     context: nova_context.RequestContext, found: Locked
-) -> str | None:
-    """Return the ID of the attempt that its build request is of, if any."""
+) -> journal.Entry | None:
+    """Return the entry of its attempt as its build request was marked."""
     blob = context.session.query(api_models.BuildRequest.instance).filter_by(
         id=found.build_request_id).scalar()
     return None if blob is None else journal.mark_in(jsonutils.loads(blob))

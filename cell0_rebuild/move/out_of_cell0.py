@@ -67,7 +67,7 @@ def ask(
         # It is still on its way back from a real cell.
         raise exceptions.LostRace(uuid)
     _catch_up(cctxt, entry, instance)
-    journal.put_mark(instance, entry.attempt)
+    journal.put_mark(instance, entry)
     instance.obj_reset_changes(recursive=True)
     try:
         to_build_request(context, uuid, cell.id, functools.partial(
@@ -129,12 +129,21 @@ def _to_build_request(
         # The end of a burial may just have removed the entry of an attempt.
         now = context.session.query(api_models.RequestSpec.spec).filter_by(
             instance_uuid=instance_uuid).with_for_update().scalar()
-        if now is None or (
-                our_objects.without_attempt(now)
-                != our_objects.without_attempt(spec.blob)):
+        if now is None or _are_unlike(now, spec.blob):
             raise exceptions.LostRace(instance_uuid)
         _put(context, instance_uuid, now, entry)
     make().create()
+
+
+def _are_unlike(now: str, read: str) -> bool:
+    """Tell whether more has changed than what the end of a burial removes."""
+    entry, before = (journal.of(our_objects.section(blob))
+                     for blob in (now, read))
+    return our_objects.without_attempt(now) != (
+        our_objects.without_attempt(read)) or (
+            entry is not None and (before is None or (
+                (entry.attempt, entry.holder)
+                != (before.attempt, before.holder))))
 
 
 def _put(

@@ -65,6 +65,8 @@ def bury_again(
     else:
         buried = _leave_cell(context, in_cell0, attempt, cell) and _show(
             context, in_cell0, attempt)
+        if not is_ours and cell is not None and place.cell_id != cell.id:
+            _remove_known_row(context, attempt, cell)
     if buried:
         api_db.leave(context, attempt.uuid, attempt.entry)
     else:
@@ -117,9 +119,17 @@ def _remove_row(
                 keep=functools.partial(_keep_last, in_cell0, attempt))
             api_db.clear_cells(
                 context, attempt.uuid, attempt.entry, [cell.uuid])
-        elif attempt.row_id is not None:
-            # A later attempt may have created another.
-            attempts.remove_row(context, attempt, cell, attempt.row_id)
+        else:
+            _remove_known_row(context, attempt, cell)
+
+
+def _remove_known_row(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
+) -> None:
+    if attempt.row_id is not None:
+        # A later attempt may have created another.
+        attempts.remove_row(context, attempt, cell, attempt.row_id)
 
 
 def _keep_last(
@@ -169,7 +179,8 @@ def _is_ours(
 ) -> bool:
     """Tell whether nobody else has moved the server, or works on it."""
     if place.cell_id is None:
-        return bool(api_db.is_current(context, attempt.uuid, attempt.entry))
+        return bool(api_db.is_current(
+            context, attempt.uuid, attempt.entry, or_unreadable=True))
     if not place.is_held_by(attempt.entry):
         return False
     attempt.entry = place.entry or attempt.entry
@@ -236,29 +247,30 @@ def _leave_cell(
     uuid, cell0 = attempt.uuid, cells.cell0(context)
     if cell is None:
         return _is_back(context, attempt)
-    if not api_db.remap(context, uuid, attempt.entry, cell.id, cell0.id) and (
-            not _is_back(context, attempt)):
-        return False
-    stays = False  # if a database fails, nobody knows: it is tried again
-    try:
-        stays = not (cell0_db.is_there(in_cell0, uuid) and (
-            cell_db.remove(
-                context, uuid, cell, attempt.row_id,
-                functools.partial(_keep_last, in_cell0, attempt))
-            or cell_db.find(context, uuid, cell) is None))
-    except exception.ObjectActionError:
-        stays = True
-        raise
-    finally:
-        if stays:
-            api_db.remap(context, uuid, attempt.entry, cell0.id, cell.id)
-    if stays:
-        # Only its owner can have deleted it there.
-        if attempts.is_in(context, attempt, cell):
-            deletion.remove_cell0_row(context, uuid)
-        return False
-    api_db.clear_cells(context, uuid, attempt.entry, [cell.uuid])
-    return True
+    api_db.remap(context, uuid, attempt.entry, cell.id, cell0.id)
+    on_host = None
+    # Its owner may have it rebuilt as soon as it is shown.
+    with location.held(context, uuid):
+        if not _is_back(context, attempt):
+            return False
+        try:
+            left = cell0_db.is_there(in_cell0, uuid) and (
+                cell_db.remove(
+                    context, uuid, cell, attempt.row_id,
+                    functools.partial(_keep_last, in_cell0, attempt))
+                or cell_db.find(context, uuid, cell) is None)
+        except exception.ObjectActionError as error:
+            left, on_host = False, error
+    if left:
+        api_db.clear_cells(context, uuid, attempt.entry, [cell.uuid])
+        return True
+    api_db.remap(context, uuid, attempt.entry, cell0.id, cell.id)
+    if on_host is not None:
+        raise on_host
+    # Only its owner can have deleted it there.
+    if attempts.is_in(context, attempt, cell):
+        deletion.remove_cell0_row(context, uuid)
+    return False
 
 
 def _is_back(

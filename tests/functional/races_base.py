@@ -53,7 +53,8 @@ class RaceTestCase(base.FunctionalTestCase):
         build_request = objects.BuildRequest.get_by_instance_uuid(
             context, self.server['id'])
         entry = api_db.take_over(
-            context, self.server['id'], datetime.datetime.max, 'an operator')
+            context, self.server['id'], datetime.datetime.max, 'an operator',
+            None)
         reburial.bury_again(
             context, attempts.Attempt.taken(build_request, entry), None,
             self._record)

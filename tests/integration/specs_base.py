@@ -65,8 +65,8 @@ class SpecTestCase(request_specs_base.TestCase):
         """Move the server to a build request."""
         instance = objects.Instance(
             uuid=self.uuid, project_id='fake', system_metadata={})
-        journal.put_mark(instance, ATTEMPT)
         self.entry = journal.Entry(ATTEMPT, ATTEMPT)
+        journal.put_mark(instance, self.entry)
         self.store_entry(self.entry)
         objects.InstanceMapping(
             self.context, instance_uuid=self.uuid, project_id='fake',

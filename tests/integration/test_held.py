@@ -103,7 +103,8 @@ class HeldTest(specs_base.SpecTestCase):
 
         def take_over():
             return api_db.take_over(
-                self.another_context(), self.uuid, before, 'recover') is None
+                self.another_context(), self.uuid, before, 'recover',
+                self.cell.id) is None
 
         def go_on():
             time.sleep(1.5)

@@ -57,7 +57,7 @@ class JournalTestCase(specs_base.SpecTestCase):
 
     def take_over(self):
         return api_db.take_over(
-            self.holder, self.uuid, datetime.datetime.max, 'recover')
+            self.holder, self.uuid, datetime.datetime.max, 'recover', None)
 
     def end(self):
         return api_db.end(
@@ -149,7 +149,7 @@ class TwoNodesTest(JournalTestCase):
             with futures.ThreadPoolExecutor(1) as executor:
                 executor.submit(
                     api_db.take_over, self.another_context(), self.uuid,
-                    datetime.datetime.max, 'recover').result(60)
+                    datetime.datetime.max, 'recover', None).result(60)
             step()
 
     # To take is tried again by itself.

@@ -18,10 +18,17 @@ class MarkTest(testtools.TestCase):
         self.instance = objects.Instance(system_metadata={'other': 'kept'})
 
     def test_it_tells_the_attempt(self):
-        journal.put_mark(self.instance, 'an attempt')
+        entry = journal.Entry.new(changed=['display_name'])
+        journal.put_mark(self.instance, entry)
         self.assertTrue(journal.is_marked(self.instance))
-        self.assertEqual('an attempt', journal.mark_in(
-            self.instance.obj_to_primitive()))
+        self.assertEqual(
+            entry, journal.mark_in(self.instance.obj_to_primitive()))
+
+    def test_one_that_is_damaged_is_unreadable(self):
+        for text in ('{', '7', '{"version": "2.0"}'):
+            self.instance.system_metadata = {journal.MARK: text}
+            self.assertRaises(exceptions.Unreadable, journal.mark_in,
+                              self.instance.obj_to_primitive())
 
     def test_an_instance_without_one_has_none(self):
         for instance in (self.instance, objects.Instance()):
@@ -29,7 +36,7 @@ class MarkTest(testtools.TestCase):
             self.assertIsNone(journal.mark_in(instance.obj_to_primitive()))
 
     def test_it_is_taken_off_alone(self):
-        journal.put_mark(self.instance, 'an attempt')
+        journal.put_mark(self.instance, journal.Entry.new())
         journal.take_off(self.instance)
         self.assertEqual({'other': 'kept'}, self.instance.system_metadata)
 

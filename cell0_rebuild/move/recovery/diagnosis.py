@@ -82,13 +82,15 @@ class Stuck:
     """A server that a crash has left halfway.
 
     :param traces: its rows in real cells, deleted ones left out.
-    :param cell: the real cell that it is mapped to, if any.
+    :param cell: the real cell that it is mapped to, if any; or is to be.
+    :param place: where it is; None if nobody knows it any more.
     """
 
     uuid: str
     state: State
     traces: list[Trace]
     cell: objects.CellMapping | None = None
+    place: location.Place | None = None
 
 
 class Finder:
@@ -121,7 +123,7 @@ class Finder:
         found = self._look(uuid, *seen)
         if found is None or seen != self._see(uuid):
             return None
-        return found
+        return dataclasses.replace(found, place=seen[0])
 
     def _see(
         self, uuid: str

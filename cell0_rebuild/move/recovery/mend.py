@@ -159,6 +159,10 @@ class Recovery:
             LOG.exception('The server could not be recovered.',
                           instance_uuid=stuck.uuid)
             problem = exceptions.text(error)
+        with contextlib.suppress(Exception):
+            # What was written where nothing was known of an attempt.
+            api_db.leave(self._context, stuck.uuid, journal.Entry(
+                self._holder, self._holder))
         return stuck.state, problem
 
     def _mend(self, stuck: diagnosis.Stuck) -> diagnosis.State:
@@ -245,9 +249,15 @@ class Recovery:
     def _bury_handed_over(
         self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
     ) -> bool:
+        try:
+            # Before it is taken over: then nobody else would end it.
+            there, row_id = _there(context, stuck)
+        except exception.InstanceNotFound as error:
+            raise _ChangedMeanwhile from error
         entry = self._take_over(context, stuck)
         return entry is not None and reburial.bury_again(
-            context, _attempt(context, stuck, entry),
+            context, attempts.Attempt.interrupted(
+                stuck.uuid, entry, there, row_id),
             stuck.cell or _cell_of(stuck), _recorder(stuck.uuid))
 
     def _take_over(
@@ -258,7 +268,8 @@ class Recovery:
         :returns: None if somebody has worked on it since.
         """
         found: journal.Entry | None = api_db.take_over(
-            context, stuck.uuid, self._before, self._holder)
+            context, stuck.uuid, self._before, self._holder,
+            None if stuck.place is None else stuck.place.cell_id)
         return found
 
     def _finish_taken(
@@ -292,19 +303,15 @@ def _cell_of(stuck: diagnosis.Stuck) -> objects.CellMapping | None:
     return stuck.traces[0].cell if stuck.traces else None
 
 
-def _attempt(
-    context: nova_context.RequestContext, stuck: diagnosis.Stuck,
-    entry: journal.Entry,
-) -> attempts.Attempt:
-    """Return the attempt as the conductor had it after the hand-over."""
-    row_id = None
+def _there(
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck
+) -> tuple[cell0_copy.Buried, int | None]:
+    """Return a server that was handed over, and its row in a real cell."""
+    row_id, where = None, cells.cell0(context)
     if stuck.traces:
-        trace = stuck.traces[0]
-        row_id, where = trace.row.id, trace.cell
-    else:
-        where = cells.cell0(context)
-    there = cell0_copy.read(cells.targeted(context, where), stuck.uuid)
-    return attempts.Attempt.interrupted(stuck.uuid, entry, there, row_id)
+        row_id, where = stuck.traces[0].row.id, stuck.traces[0].cell
+    return cell0_copy.read(
+        cells.targeted(context, where), stuck.uuid), row_id
 
 
 def _remove_traces(

@@ -278,11 +278,11 @@ class DeleteAtHandOverTest(recover_base.RecoverTestCase):
                       vars(nova_api.API)['_delete'].__wrapped__)
 
 
-class NewerRecordTest(races_base.RaceTestCase):
+class NewerEntryTest(races_base.RaceTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(newer.NewerRecord())
+        self.useFixture(newer.NewerEntry())
 
     def test_an_older_nova_api_deletes_it(self):
         self.useFixture(base.Interception(

@@ -104,7 +104,8 @@ class AttemptTest(recover_base.RecoverTestCase):
     def test_what_somebody_has_taken_over_is_not_buried(self):
         attempt, failures = self.handed_over(), []
         api_db.take_over(
-            self.context, self.uuid, datetime.datetime.max, 'another')
+            self.context, self.uuid, datetime.datetime.max, 'another',
+            self.cell.id)
         before = databases.dump()
         self.assertFalse(reburial.bury_again(
             self.context, attempt, self.cell, failures.append))
@@ -115,7 +116,8 @@ class AttemptTest(recover_base.RecoverTestCase):
         self.handed_over()
         before = databases.dump()
         self.assertIsNone(api_db.take_over(
-            self.context, self.uuid, datetime.datetime.min, 'another'))
+            self.context, self.uuid, datetime.datetime.min, 'another',
+            self.cell.id))
         self.assertEqual([], databases.differences(before, databases.dump()))
 
     def test_a_server_in_a_real_cell_is_not_in_cell0(self):

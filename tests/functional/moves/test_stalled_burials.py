@@ -150,10 +150,14 @@ class StalledBurialTest(races_base.RaceTestCase):
             return mapped[-1]
         self.stub_out('cell0_rebuild.move.api_db.remap', stall_again)
         self.rebuild(self.server)
-        self._wait_for_assert(lambda: self.assertEqual(1, len(mapped)))
+        self._wait_for_assert(lambda: self.assertTrue(stall.struck))
+        # The later attempt waits for the one that stalls.
+        self.go_on.set()
         stall.end()
-        self.assertEqual([False], mapped)
-        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.wait_until_buried()
+        self.assertNotIn(True, mapped)
+        self._wait_for_assert(
+            lambda: self.assert_shown_once(self.server['id'], 'ERROR'))
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
 
     def use_a_row(self):

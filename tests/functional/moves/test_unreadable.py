@@ -6,8 +6,11 @@ import json
 
 import ddt
 import hypothesis
+from nova import context as nova_context
 from nova.db.api import models
 
+from cell0_rebuild.conductor import builder
+from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild import objects as ours
 from tests.functional import base
 from tests.functional import databases
@@ -155,6 +158,25 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         before = databases.dump()
         self.late.deliver()
         self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def begin(self):
+        """Have a conductor take it; what is stored is newer from then on."""
+        self.rebuild(self.server)
+        context, uuid = nova_context.get_admin_context(), self.server['id']
+        attempt = attempts.begin(
+            context, uuid, recovering.entry(uuid)['attempt'])
+        recovering.change_entry(uuid, version='2.0')
+        return context, attempt
+
+    def test_who_cannot_read_it_any_more_does_not_go_on(self):
+        self.assertFalse(attempts.is_current(*self.begin()))
+
+    def test_what_is_refused_is_buried_though_it_cannot_be_read(self):
+        builder.Builder().refuse(
+            *self.begin(), databases.spec_of(self.server['id']),
+            RuntimeError('refused'))
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertFalse(databases.has_build_request(self.server['id']))
 
     def test_recover_reports_such_an_attempt_and_goes_on(self):
         self.rebuild(self.server)

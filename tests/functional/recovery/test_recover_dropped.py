@@ -13,6 +13,7 @@ from nova import context as nova_context
 from nova.objects import request_spec
 from oslo_utils import timeutils
 
+from cell0_rebuild.move import api_db
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
@@ -23,6 +24,11 @@ from tests.functional import updating
 
 class DroppedTest(recover_base.RecoverTestCase):
 
+    def setUp(self):
+        super().setUp()
+        self.stub_out(
+            'cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
+
     def drop(self, *args, **kwargs):
         our_objects.forget(
             nova_context.get_admin_context(), self.server['id'])
@@ -30,27 +36,12 @@ class DroppedTest(recover_base.RecoverTestCase):
     def drop_before(self, step):
         self.useFixture(base.Interception(step, before=self.drop))
 
-    def test_before_the_hand_over_it_is_built_all_the_same(self):
+    def test_before_the_hand_over_it_waits_for_a_recovery(self):
         self.drop_before(recovering.HAND_OVER)
         self.rebuild(self.server)
         self.late.deliver()
-        self.active(self.server)
-        self._wait_for_assert(lambda: self.assertEqual(
-            [], databases.dump()['cell0']['instances']))
-
-    def test_before_the_hand_over_it_is_buried_again_if_it_fails(self):
-        self.drop_before(recovering.HAND_OVER)
-        self.useFixture(base.Interception(
-            recovering.CAST, before=recovering.fail))
-        self.rebuild(self.server)
-        self.late.deliver()
-        self.buried_again(self.server)
-        self.assertEqual([], databases.dump()['cell1']['instances'])
-
-    def test_before_the_hand_over_it_is_recovered_after_a_crash(self):
-        self.drop_before(recovering.HAND_OVER)
-        self.rebuild_until(recovering.CAST, before=recovering.crash)
-        self.assert_recovered('not built')
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.assert_recovered('on its way')
 
     def test_after_the_hand_over_it_is_recovered_after_a_crash(self):
         self.rebuild_until(recovering.CAST, before=recovering.crash)
@@ -75,6 +66,8 @@ class StockApiTest(recover_base.RecoverTestCase):
     def setUp(self):
         super().setUp()
         updating.pin(self.server['id'])
+        self.stub_out(
+            'cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
 
     def unpin(self, *args, **kwargs):
         # Nova's own class, whose save writes the whole row.
@@ -97,13 +90,14 @@ class StockApiTest(recover_base.RecoverTestCase):
 
     @ddt.data(recovering.SCHEDULER, recovering.TAGS, recovering.HAND_OVER,
               recovering.END)
-    def test_until_the_hand_over_it_is_built_all_the_same(self, step):
+    def test_until_the_hand_over_a_recovery_buries_it(self, step):
         self.unpin_before(step)
-        self.active(self.server)
-        self._wait_for_assert(lambda: self.assertEqual(
-            [], databases.dump()['cell0']['instances']))
+        self.api.put_server(self.server['id'], {'server': {'name': 'put'}})
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.assert_recovered('on its way')
         self.assert_zone_is_gone()
-        self.assertEqual((0, {}), recovering.recover())
+        self.assertEqual(
+            'put', self.api.get_server(self.server['id'])['name'])
 
     @ddt.data(recovering.CAST, recovering.FINISH, recovering.FORGET)
     def test_after_the_hand_over_a_recovery_finishes_it(self, step):
@@ -114,14 +108,13 @@ class StockApiTest(recover_base.RecoverTestCase):
         self.assertEqual([], databases.dump()['cell0']['instances'])
         self.assert_zone_is_gone()
 
-    @ddt.data(recovering.BACK, recovering.HAND_OVER)
-    def test_if_it_fails_on_its_way_it_is_buried_again(self, step):
+    def test_if_it_fails_on_its_way_a_recovery_buries_it(self):
         self.useFixture(base.Interception(
             'cell0_rebuild.move.actions.bring', before=recovering.fail))
-        self.unpin_before(step)
-        self.assert_buried()
+        self.unpin_before(recovering.BACK)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.assert_recovered('on its way')
         self.assert_zone_is_gone()
-        self.assertEqual((0, {}), recovering.recover())
 
     @ddt.data(recovering.REMAP, recovering.REMOVE, recovering.SHOW,
               'cell0_rebuild.move.api_db.leave')
@@ -136,12 +129,22 @@ class StockApiTest(recover_base.RecoverTestCase):
         self.assert_zone_is_gone()
         self.assertEqual((0, {}), recovering.recover())
 
-    def test_before_a_conductor_takes_it_it_is_built_all_the_same(self):
-        self.rebuild(self.server)
+    def test_nobody_takes_it_twice(self):
+        self.rebuild_until(recovering.SCHEDULER, before=recovering.crash)
         self.unpin()
+        before = databases.dump()
         self.late.deliver()
-        self.active(self.server)
-        self.assert_zone_is_gone()
+        self.assertEqual([], databases.differences(before, databases.dump()))
+
+    def test_who_was_taken_over_does_not_go_on(self):
+        def take_over(*args, **kwargs):
+            self.assertIsNotNone(api_db.take_over(
+                nova_context.get_admin_context(), self.server['id'],
+                datetime.datetime.max, 'recover', None))
+            self.unpin()
+        self.rebuild_until(recovering.SCHEDULER, before=take_over)
+        self.assert_shown_once(self.server['id'], 'BUILD')
+        self.assertEqual([], databases.dump()['cell1']['instances'])
 
     def test_before_a_conductor_takes_it_a_recovery_buries_it(self):
         self.rebuild(self.server)

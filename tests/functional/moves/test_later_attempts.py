@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A burial is not through when the owner asks again.
+
+Neither of the two attempts changes what is the other's.
+"""
+
+import threading
+import time
+
+from tests.functional import base
+from tests.functional import databases
+from tests.functional import races_base
+from tests.functional import recover_base
+from tests.functional import recovering
+
+_PATIENCE = 30
+
+
+class LaterAttemptTest(recover_base.RecoverTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.late.let_through()
+        self.removing, self.go_on = threading.Event(), threading.Event()
+        self.addCleanup(self.go_on.set)
+        self.useFixture(base.Interception(recovering.REMOVE, before=self.stop))
+
+    def stop(self, *args, **kwargs):
+        """Stop the burial before it removes a row in a real cell."""
+        self.removing.set()
+        self.go_on.wait(_PATIENCE)
+
+    def go_on_at_last(self):
+        """Let the burial go on when the next attempt has a row, or waits."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end and not (
+                databases.dump()['cell1']['instances']):
+            time.sleep(0.2)
+        self.go_on.set()
+
+    def test_a_request_that_read_it_before_does_not_hide_it_for_good(self):
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
+
+        def rebuild_first(*args, **kwargs):
+            self.rebuild(self.server)
+            self.assertTrue(self.removing.wait(_PATIENCE))
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.out_of_cell0.ask', before=rebuild_first))
+        # The burial holds the mapping until it is removed.
+        threading.Timer(1, self.go_on.set).start()
+        self.assert_refused(409, self.server)
+        self._wait_for_assert(
+            lambda: self.assert_shown_once(self.server['id'], 'ERROR'))
+        self.buried_again(self.server)
+
+    def test_a_burial_that_is_tried_again_leaves_the_row_of_the_next(self):
+        self.useFixture(base.Interception(
+            'nova.objects.Instance.create', before=recovering.fail))
+        self.useFixture(base.Interception(
+            recovering.BACK, after=recovering.lose_database))
+        conductor = races_base.HeldHandOver()
+        self.rebuild(self.server)
+        self.assertTrue(self.removing.wait(_PATIENCE))
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.useFixture(conductor)
+        waiting = threading.Thread(target=self.go_on_at_last)
+        waiting.start()
+        conductor.rebuild(self)
+        waiting.join(_PATIENCE)
+        self.assertEqual(1, len(databases.dump()['cell1']['instances']))
+        conductor.goes_on.set()
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
