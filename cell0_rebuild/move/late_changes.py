@@ -29,6 +29,8 @@ if ty.TYPE_CHECKING:
 # All that Nova's PUT can change of an instance, and what a lock does.
 FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
           'access_ip_v6', 'auto_disk_config', 'locked', 'locked_by')
+# The values of a lock are one: two locks do not mix.
+_LOCK = frozenset(('locked', 'locked_by', 'locked_reason'))
 # JSON has no addresses.
 _AS_TEXT = ('access_ip_v4', 'access_ip_v6')
 # Of each volume, by the UUID of its block device mapping.
@@ -81,6 +83,8 @@ def changes(
             old, new = {}, changes(old, new)
         if old != new:
             found[name] = new
+    if not _LOCK.isdisjoint(found):
+        found.update((name, after[name]) for name in _LOCK if name in after)
     return found
 
 
@@ -101,7 +105,12 @@ def late(
         there counts as not changed.
     :param newer: what is watched of it now, likewise.
     """
-    return _not_changed(changes(older_base, older), newer_base, newer)
+    found = _not_changed(changes(older_base, older), newer_base, newer)
+    if not _LOCK.isdisjoint(changes(newer_base, {
+            name: newer[name] for name in _LOCK if name in newer})):
+        return {name: value for name, value in found.items()
+                if name not in _LOCK}
+    return found
 
 
 def _not_changed(

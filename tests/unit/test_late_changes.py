@@ -96,6 +96,28 @@ class LateTest(unittest.TestCase):
             {'name': 'late', 'tags': ['late']}, self.late({}))
 
 
+class LockTest(unittest.TestCase):
+    """Who locks or unlocks a server sets three values."""
+
+    LOCKED = {'locked': True, 'locked_by': 'owner', 'locked_reason': 'one'}
+    FREE = {'locked': False, 'locked_by': None, 'locked_reason': None}
+    AGAIN = {**LOCKED, 'locked_reason': 'two'}
+
+    def test_it_changes_as_a_whole(self):
+        self.assertEqual(
+            self.AGAIN, late_changes.changes(self.LOCKED, self.AGAIN))
+        self.assertEqual({}, late_changes.changes(self.FREE, self.FREE))
+
+    def test_of_two_the_newer_row_has_its_own(self):
+        self.assertEqual({}, late_changes.late(
+            self.LOCKED, self.FREE, self.LOCKED, self.AGAIN))
+
+    def test_a_late_one_is_brought_as_a_whole(self):
+        for late in (self.FREE, self.AGAIN):
+            self.assertEqual(late, late_changes.late(
+                self.LOCKED, late, self.LOCKED, self.LOCKED))
+
+
 # How an attempt may go. Nova creates a row before it is handed over.
 WAYS = (['check', 'ask', 'create', 'hand_over', 'finish'],
         ['check', 'ask', 'end_build_request'],
@@ -129,6 +151,9 @@ class Rows:
             return
         (row[late_changes._FLAGS] if field in ('one', 'two') else row)[
             field] = value
+        if field == 'locked':
+            # Some locks are by the same, and have only another reason.
+            row['locked_by'] = value // 10 % 2
         self.written.setdefault(field, []).append(value)
 
     def check(self):
@@ -189,12 +214,12 @@ class Rows:
 
 
 def _row(value):
-    return {**dict.fromkeys((*FIELDS, 'tags'), value),
+    return {**dict.fromkeys((*FIELDS, 'locked_by', 'tags'), value),
             late_changes._FLAGS: {'one': value, 'two': value}}
 
 
 def _instance(row):
-    return {field: row[field] for field in FIELDS}
+    return {field: row[field] for field in (*FIELDS, 'locked_by')}
 
 
 def _apply(row, changed):
@@ -207,7 +232,9 @@ def _apply(row, changed):
 def stories(draw):
     """Return a story: a move, and two who write, each step in its turn."""
     way = draw(strategies.sampled_from(WAYS))
-    fields = strategies.sampled_from((*FIELDS, *OF_ROWS))
+    # Few, so that they meet.
+    fields = strategies.sampled_from(draw(strategies.lists(
+        strategies.sampled_from((*FIELDS, *OF_ROWS)), min_size=1, max_size=2)))
     queues = [[(step,) for step in way]]
     for who in (1, 2):
         queues.append([])
@@ -219,7 +246,8 @@ def stories(draw):
     while any(queues):
         steps.append(draw(strategies.sampled_from(
             [queue for queue in queues if queue])).pop(0))
-    asks = draw(strategies.sets(strategies.sampled_from(FIELDS)))
+    # No rebuild locks a server.
+    asks = draw(strategies.sets(strategies.sampled_from(FIELDS[:2])))
     # What is handed over was accepted before.
     is_accepted = 'hand_over' in way or draw(strategies.booleans())
     return Rows(dict.fromkeys(asks, 100), is_accepted), steps
@@ -236,6 +264,9 @@ class EveryWriteTest(unittest.TestCase):
         for name, *args in steps:
             getattr(rows, name)(*args)
         shown = rows.shown()
+        if 'locked' in rows.written:
+            self.assertEqual(
+                shown['locked'] // 10 % 2, shown['locked_by'], steps)
         for field, values in rows.written.items():
             if field in rows.asks:
                 values = [*values, rows.asks[field]]
