@@ -110,6 +110,16 @@ class NoAnswerTest(isolation_base.IsolationTestCase):
         self.cloud.run(2 * HOUR, lambda: not self.cloud.waiting)
         self.assertEqual({}, self.cloud.waiting)
 
+    def test_a_project_has_one_request_without_an_answer(self):
+        self.offend(20, 2)
+        self.cloud.slow = {'bad-0': 30, 'bad-1': 30}
+        open_at_once = []
+        for _ in range(20):
+            self.cloud.sweeper.sweep()
+            self.cloud.seconds += 2
+            open_at_once.append(len(self.cloud.late))
+        self.assertEqual(2, max(open_at_once))
+
     def test_a_server_whose_request_is_open_is_not_taken_for_buried(self):
         [uuid] = self.cloud.wait(1, 'bad')
         self.cloud.slow = {'bad': 30}
