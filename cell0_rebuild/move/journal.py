@@ -78,6 +78,14 @@ class Entry:
         """Whether somebody works on it."""
         return self.holder != self.attempt
 
+    @property
+    def is_unproved(self) -> bool:
+        """Whether a recovery has it of which nothing was known.
+
+        It counts where no entry can be stored.
+        """
+        return self.holder == self.attempt
+
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored."""
         values = dataclasses.asdict(self)

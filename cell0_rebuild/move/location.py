@@ -42,6 +42,7 @@ class Place:
     :param build_request_id: its build request, of whatever origin.
     :param touched: when the mapping was written last.
     :param entry: of its attempt; None if there is none, or it is unreadable.
+    :param has_spec: it has a RequestSpec, in which an entry can be.
     """
 
     cell_id: int | None
@@ -50,6 +51,7 @@ class Place:
     build_request_id: int | None
     touched: datetime.datetime
     entry: journal.Entry | None
+    has_spec: bool
 
     @property
     def is_deleted(self) -> bool:
@@ -72,6 +74,8 @@ class Place:
 
     def is_held_by(self, entry: journal.Entry) -> bool:
         """Tell whether the holder of an entry still has the attempt."""
+        if not self.has_spec:
+            return entry.is_unproved
         return self.entry is not None and self.entry.holder == entry.holder
 
 
@@ -100,7 +104,7 @@ def place(
         entry = journal.of(our_objects.section(blob or ''))
     return Place(
         cell_id, cell_uuid == objects.CellMapping.CELL0_UUID, bool(deleted),
-        build_request_id, updated or created, entry)
+        build_request_id, updated or created, entry, blob is not None)
 
 
 def is_abandoned(

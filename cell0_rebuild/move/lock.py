@@ -32,14 +32,15 @@ class Locked:
     :ivar deleted: its owner deleted it in its cell.
     :ivar touched: when the mapping was written last.
     :ivar build_request_id: its build request, of whatever origin.
-    :ivar spec: the row of its RequestSpec.
+    :ivar spec: the row of its RequestSpec; None if somebody removed it.
     :ivar entry: of its attempt, None if there is none.
     :ivar unreadable: why what is stored of it cannot be read.
     """
 
-    def __init__(self, row: ty.Any) -> None:
+    def __init__(self, row: ty.Any, spec: ty.Any) -> None:
         (self._mapping_id, self.cell_id, self.deleted, self.touched,
-         self.build_request_id, self.spec) = row
+         self.build_request_id) = row
+        self.spec = spec
         self.entry: journal.Entry | None = None
         self.unreadable: exceptions.Unreadable | None = None
         try:
@@ -49,7 +50,7 @@ class Locked:
 
     @property
     def _section(self) -> ty.Any:
-        return our_objects.section(self.spec.spec)
+        return our_objects.section(self.spec.spec) if self.spec else None
 
     @property
     def is_on_its_way(self) -> bool:
@@ -78,11 +79,11 @@ class Locked:
     def write(
         self, context: nova_context.RequestContext, **values: ty.Any
     ) -> None:
-        """Store the entry; nothing if what is there cannot be read.
+        """Store the entry, where one can be stored and read.
 
         :param values: what else is stored with what is retained.
         """
-        if self.unreadable is not None:
+        if self.unreadable is not None or self.spec is None:
             return
         # Alone, if a service without this package has dropped it.
         section = dict(self._section or {'version': retained.VERSION})
@@ -99,25 +100,29 @@ class Locked:
 def locked(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> Locked | None:
-    """Lock a server; None if it has no mapping or no RequestSpec.
+    """Lock a server; None if it has no mapping.
 
     :param context: in a transaction in the API database.
     """
     mapping, spec, build_request = (
         api_models.InstanceMapping, api_models.RequestSpec,
         api_models.BuildRequest)
-    row = context.session.query(
+    columns = (
         mapping.id, mapping.cell_id, mapping.queued_for_delete,
         mapping.updated_at,
         # Not joined: it is not to be locked if it is not there.
         context.session.query(build_request.id).filter(
             build_request.instance_uuid == mapping.instance_uuid,
-        ).correlate(mapping).scalar_subquery(),
-        spec,
-    ).join(spec, spec.instance_uuid == mapping.instance_uuid).filter(
-        mapping.instance_uuid == instance_uuid,
-    ).populate_existing().with_for_update().first()
-    return None if row is None else Locked(row)
+        ).correlate(mapping).scalar_subquery())
+    row = context.session.query(*columns, spec).join(
+        spec, spec.instance_uuid == mapping.instance_uuid,
+    ).filter(mapping.instance_uuid == instance_uuid,
+             ).populate_existing().with_for_update().first()
+    if row is not None:
+        return Locked(row[:-1], row[-1])
+    row = context.session.query(*columns).filter(
+        mapping.instance_uuid == instance_uuid).with_for_update().first()
+    return None if row is None else Locked(row, None)
 
 
 def held(
@@ -135,6 +140,8 @@ def held(
         return None
     if found.entry is not None:
         return found if found.entry.holder == mine.holder else None
+    if found.spec is None:
+        return found if mine.is_unproved else None
     if or_unreadable and found.unreadable and found.is_on_its_way:
         marked = mark(context, found)
         if marked is not None and marked.attempt == mine.attempt:

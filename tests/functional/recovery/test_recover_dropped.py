@@ -22,6 +22,7 @@ from tests.functional import recovering
 from tests.functional import updating
 
 
+@ddt.ddt
 class DroppedTest(recover_base.RecoverTestCase):
 
     def setUp(self):
@@ -47,6 +48,26 @@ class DroppedTest(recover_base.RecoverTestCase):
         self.rebuild_until(recovering.CAST, before=recovering.crash)
         self.drop()
         self.assert_recovered('not built')
+
+    @ddt.data((recovering.CAST, 'ERROR'), (recovering.FINISH, 'ACTIVE'))
+    @ddt.unpack
+    def test_it_is_recovered_though_its_request_spec_is_gone(
+            self, step, status):
+        self.rebuild_until(step, before=recovering.crash)
+        if status == 'ACTIVE':
+            self._wait_for_state_change(self.server, 'ACTIVE')
+        databases.spec_of(self.server['id']).destroy()
+        code, found = recovering.recover()
+        self.assertEqual((0, 'mended'), (
+            code, found[self.server['id']]['result']))
+        # Nova itself lists no server without one.
+        found, is_built = databases.dump(), status == 'ACTIVE'
+        self.assertEqual(
+            ([], 1) if is_built else ([False], 0),
+            ([row['hidden'] for row in found['cell0']['instances']],
+             len(found['cell1']['instances'])))
+        self.assertEqual('cell1' if is_built else 'cell0',
+                         databases.cell_of(self.server['id']))
 
     def test_after_the_hand_over_it_is_finished_by_a_recovery(self):
         self.rebuild_until(recovering.FINISH, before=recovering.crash)
