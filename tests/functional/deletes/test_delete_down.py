@@ -153,8 +153,7 @@ class DeleteTest(DownTestCase):
 
     def test_a_newer_conductor_may_have_created_it_anywhere(self):
         self.rebuild_until(recovering.TAGS, before=recovering.crash)
-        recovering.change_record(
-            self.server['id'], lambda record: record.update(version='2.0'))
+        recovering.change_entry(self.server['id'], version='2.0')
         self.delete_with_down(OTHER, [OTHER])
         self.assertEqual([True], [
             bool(row['deleted'])
