@@ -13,6 +13,7 @@ from tests.functional import databases
 from tests.functional import races_base
 from tests.functional import recover_base
 from tests.functional import recovering
+from tests import releases
 
 _PATIENCE = 30
 
@@ -55,6 +56,7 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
             lambda: self.assert_shown_once(self.server['id'], 'ERROR'))
         self.buried_again(self.server)
 
+    @releases.needs('write_lock')
     def test_a_burial_that_is_tried_again_leaves_the_row_of_the_next(self):
         self.useFixture(base.Interception(
             'nova.objects.Instance.create', before=recovering.fail))
