@@ -129,10 +129,10 @@ class Races:
     sources = ('cell0_rebuild', 'tests/faults', 'tests/races')
     good = 'all ended like one of the orders'
     bad = 'something ended like no order'
-    apart = ('equal', 'refused', 'told late', 'different')
+    apart = ('equal', 'refused', 'told late', 'a cell is named', 'different')
     header = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
               'like an order', 'refused', 'as Nova', 'told late',
-              'waited for a lock', 'like no order')
+              'a cell is named', 'waited for a lock', 'like no order')
     short_header = ('', 'schedules', 'in pairs')
 
     def series(self, options):
@@ -171,7 +171,7 @@ class Races:
                 count['equal'], count['refused'],
                 # All others are exceptions that are "as Nova".
                 len(played) - sum(count[verdict] for verdict in self.apart),
-                count['told late'],
+                count['told late'], count['a cell is named'],
                 sum(line['blocked'] for line in played), count['different']))
         return tables.summed(rows, '', 'all')
 

@@ -119,6 +119,8 @@ class RaceTestCase(base.FunctionalTestCase):
         if len(chosen) > SAMPLE > 0:
             chosen = random.Random(f'{SEED} {a} {b}').sample(chosen, SAMPLE)
         problems, done = [], self._logged(f'{a} | {b}')
+        judge = (verdicts.of_recovery if b in ('recover', 'again')
+                 else verdicts.of)
         for schedule in chosen:
             if str(schedule) in done or time.time() >= UNTIL:
                 continue
@@ -126,7 +128,7 @@ class RaceTestCase(base.FunctionalTestCase):
             at = [sections[schedule.swapped][schedule.first].name,
                   sections[not schedule.swapped][schedule.second - 1].name]
             names = (b, a) if schedule.swapped else (a, b)
-            verdict = verdicts.of(
+            verdict = judge(
                 played, [*orders, *_told_late(*names, at[0], orders)])
             self._log(
                 pair=f'{a} | {b}', schedule=str(schedule), verdict=verdict,

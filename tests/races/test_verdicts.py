@@ -148,6 +148,25 @@ class VerdictsTest(testtools.TestCase):
                 played(202, verdicts.NOT_DONE, name='old'),
                 played(202, 200, name='new')]))
 
+    def test_a_recovery_may_leave_the_name_of_a_cell(self):
+        def played(*rows):
+            return verdicts.Played([202], {'rows': [*rows]})
+
+        buried, live = (f'mapped to {cell}, deleted: False'
+                        for cell in ('cell0', 'cell1'))
+        plain = 'retained: {"version": "1.0"}'
+        named, empty = (
+            f'retained: {{"attempt": {{"cells": {cells}}}, "version": "1.0"}}'
+            for cells in ('["ID"]', '[]'))
+        for rows, order, expected in (
+                ((buried, named), (buried, plain), verdicts.CELL_NAMED),
+                ((buried, plain), (buried, plain), verdicts.EQUAL),
+                ((buried, empty), (buried, plain), verdicts.DIFFERENT),
+                ((buried, named), (live, plain), verdicts.DIFFERENT),
+                ((live, named), (live, plain), verdicts.DIFFERENT)):
+            self.assertEqual(expected, verdicts.of_recovery(
+                played(*rows), [played(*order)]))
+
     def test_an_exception_is_told_by_its_name(self):
         self.assertEqual(verdicts.AS_CREATE, verdicts.of(
             played(202, 'deleted', status='ERROR'), [

@@ -30,6 +30,10 @@ TOLD_LATE = 'told late'
 # has taken it: the next run of that finds it.
 LEFT = 'left for the next run'
 
+# A recovery buries what a conductor still works on. That one may create a row
+# in the cell that its attempt names, so the entry stays, for the next rebuild.
+CELL_NAMED = 'a cell is named'
+
 NOT_DONE = 'not done'
 
 
@@ -67,6 +71,37 @@ def of(played, orders):
             played.answers, order.answers)) for order in alike):
         return REFUSED
     return DIFFERENT
+
+
+def of_recovery(played, orders):
+    """Compare a race in which one operation recovers, likewise.
+
+    :returns: CELL_NAMED if it is like an order but for the entry of an
+        attempt, which names a cell, of a server that is buried.
+    """
+    verdict = of(played, orders)
+    if verdict != DIFFERENT:
+        return verdict
+    bare = dataclasses.replace(played, state=_without_named_cell(
+        played.state))
+    return DIFFERENT if of(bare, orders) == DIFFERENT else CELL_NAMED
+
+
+def _without_named_cell(state):
+    rows = state['rows']
+    if 'mapped to cell0, deleted: False' not in rows:
+        return state
+    return {**state, 'rows': [_without_entry(row) for row in rows]}
+
+
+def _without_entry(row):
+    name, _, text = row.partition(': ')
+    if name != 'retained' or text == 'None':
+        return row
+    section = json.loads(text)
+    if section.get('attempt', {}).get('cells'):
+        del section['attempt']
+    return f'{name}: {json.dumps(section, sort_keys=True)}'
 
 
 def _is_like(answer, expected):
