@@ -147,16 +147,6 @@ def change(
     db_spec.save(context.session)
 
 
-@db_errors.retried
-@api_db_api.context_manager.writer
-def forget(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    """Remove what is retained of a server, if there is something."""
-    for db_spec in _rows(context, [instance_uuid]):
-        if section(db_spec['spec']) is not None:
-            db_spec.update({'spec': with_section(db_spec['spec'], None)})
-            db_spec.save(context.session)
-
-
 def _written_unless_retained(
     context: nova_context.RequestContext, instance_uuid: str,
     updates: dict[str, ty.Any],

@@ -219,6 +219,9 @@ def take_over(
             entry = (journal.Entry(holder, holder)
                      if found.build_request_id is None
                      else lock.mark(context, found))
+            if entry is not None and found.spec is None:
+                # Nothing can prove whose it is.
+                entry.attempt = holder
         if entry is None:
             return None
     found.entry, entry.holder = entry, holder
@@ -331,6 +334,47 @@ def remap(
         return False
     found.write(context)
     return found.map_to(context, new)
+
+
+@db_errors.retried
+@api_db_api.context_manager.writer
+def leave_cell(
+    context: nova_context.RequestContext, instance_uuid: str,
+    mine: journal.Entry, cell0_id: int, cell_id: int,
+    has_left: ty.Callable[[], bool],
+) -> bool:
+    """Leave a server in cell0 if it has no row in a real cell any more.
+
+    Otherwise it is mapped back to that cell. Nobody can drop the entry in
+    between, which would leave the mapping at a row that is not there.
+
+    :param has_left: removes the row and tells whether it is gone; called again
+        if the transaction is tried again.
+    :returns: False also if somebody else has moved the server.
+    """
+    found = lock.held(context, instance_uuid, mine)
+    if found is None or found.cell_id != cell0_id or (
+            found.build_request_id is not None):
+        return False
+    if has_left():
+        return True
+    found.map_to(context, cell_id)
+    return False
+
+
+@db_errors.retried
+@api_db_api.context_manager.writer
+def forget(
+    context: nova_context.RequestContext, instance_uuid: str,
+    mine: journal.Entry, cell_id: int,
+) -> None:
+    """Remove all that is kept of a server that a compute has.
+
+    :param cell_id: only if it is mapped there.
+    """
+    found = lock.held(context, instance_uuid, mine)
+    if found is not None and found.cell_id == cell_id:
+        found.forget(context)
 
 
 @db_errors.retried

@@ -30,7 +30,6 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
-from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:
     import collections.abc
@@ -344,5 +343,5 @@ def finish(
             deletion.complete(context, attempt.uuid, cell)
             # It has told until now that the server is to be deleted.
             deletion.remove_cell0_row(context, attempt.uuid)
-        our_objects.forget(context, attempt.uuid)
+        api_db.forget(context, attempt.uuid, attempt.entry, cell.id)
     return is_there

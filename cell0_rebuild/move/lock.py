@@ -96,6 +96,13 @@ class Locked:
             self.spec.spec, section if len(section) > 1 else None)})
         self.spec.save(context.session)
 
+    def forget(self, context: nova_context.RequestContext) -> None:
+        """Remove the entry and all else that is retained of the server."""
+        if self.spec is not None and self._section is not None:
+            self.spec.update({'spec': our_objects.with_section(
+                self.spec.spec, None)})
+            self.spec.save(context.session)
+
 
 def locked(
     context: nova_context.RequestContext, instance_uuid: str

@@ -249,22 +249,23 @@ def _leave_cell(
         return _is_back(context, attempt)
     api_db.remap(context, uuid, attempt.entry, cell.id, cell0.id)
     on_host = None
-    # Its owner may have it rebuilt as soon as it is shown.
-    with location.held(context, uuid):
-        if not _is_back(context, attempt):
-            return False
+
+    def has_left() -> bool:
+        nonlocal on_host
         try:
-            left = cell0_db.is_there(in_cell0, uuid) and (
+            return cell0_db.is_there(in_cell0, uuid) and (
                 cell_db.remove(
                     context, uuid, cell, attempt.row_id,
                     functools.partial(_keep_last, in_cell0, attempt))
                 or cell_db.find(context, uuid, cell) is None)
         except exception.ObjectActionError as error:
-            left, on_host = False, error
-    if left:
+            on_host = error
+            return False
+
+    if api_db.leave_cell(
+            context, uuid, attempt.entry, cell0.id, cell.id, has_left):
         api_db.clear_cells(context, uuid, attempt.entry, [cell.uuid])
         return True
-    api_db.remap(context, uuid, attempt.entry, cell0.id, cell.id)
     if on_host is not None:
         raise on_host
     # Only its owner can have deleted it there.

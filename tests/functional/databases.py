@@ -110,6 +110,14 @@ def blob(server_id):
     return blob
 
 
+def forget(server_id):
+    """Remove what is kept of a server with its RequestSpec."""
+    values = jsonutils.loads(blob(server_id))
+    values.pop('cell0_rebuild', None)
+    update('api', api_models.RequestSpec, server_id,
+           spec=jsonutils.dumps(values))
+
+
 def differences(before, after):
     """Return a readable list of what differs between two dumps."""
     found = []

@@ -14,7 +14,6 @@ from nova.objects import request_spec
 from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
-from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import recover_base
@@ -31,8 +30,7 @@ class DroppedTest(recover_base.RecoverTestCase):
             'cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
 
     def drop(self, *args, **kwargs):
-        our_objects.forget(
-            nova_context.get_admin_context(), self.server['id'])
+        databases.forget(self.server['id'])
 
     def drop_before(self, step):
         self.useFixture(base.Interception(step, before=self.drop))
@@ -49,7 +47,8 @@ class DroppedTest(recover_base.RecoverTestCase):
         self.drop()
         self.assert_recovered('not built')
 
-    @ddt.data((recovering.CAST, 'ERROR'), (recovering.FINISH, 'ACTIVE'))
+    @ddt.data((recovering.SCHEDULER, 'ERROR'), (recovering.CAST, 'ERROR'),
+              (recovering.FINISH, 'ACTIVE'))
     @ddt.unpack
     def test_it_is_recovered_though_its_request_spec_is_gone(
             self, step, status):

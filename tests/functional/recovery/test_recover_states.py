@@ -12,7 +12,6 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import cells
 from cell0_rebuild.move import cell0_db
-from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import newer
@@ -52,7 +51,7 @@ class StatesTest(recover_base.RecoverTestCase):
         self.assert_left_alone()
 
     def test_a_server_that_nobody_knows_is_left_alone(self):
-        our_objects.forget(self.context, self.server['id'])
+        databases.forget(self.server['id'])
         self.mapping().destroy()
         cell0_db.remove(cells.targeted(self.context, self.home),
                         self.server['id'])
@@ -64,7 +63,7 @@ class StatesTest(recover_base.RecoverTestCase):
         self.assert_left_alone()
 
     def test_what_a_crash_of_nova_itself_left_of_a_delete_is_left_alone(self):
-        our_objects.forget(self.context, self.server['id'])
+        databases.forget(self.server['id'])
         mapping = self.mapping()
         mapping.queued_for_delete = True
         mapping.save()

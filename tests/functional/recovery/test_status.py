@@ -7,7 +7,6 @@ import importlib.metadata
 import tempfile
 
 import fixtures
-from nova import context as nova_context
 from nova.db.main import models
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
@@ -17,7 +16,6 @@ import testtools
 from cell0_rebuild.cmd import status
 from cell0_rebuild import conf
 from cell0_rebuild import nova_internals
-from cell0_rebuild import objects
 from tests.functional import base
 from tests.functional import databases
 from tests.functional import races_base
@@ -142,7 +140,7 @@ class StatusTest(Checking, base.FunctionalTestCase):
         server = self.bury()
         self.bury()
         self.assert_check(SUCCESS, None, self.checks.check_unknown)
-        objects.forget(nova_context.get_admin_context(), server['id'])
+        databases.forget(server['id'])
         self.assert_check(
             SUCCESS, '1 buried servers cannot be rebuilt',
             self.checks.check_unknown)

@@ -3,9 +3,7 @@
 """What users and operators can do with a server that is shown as BUILD."""
 
 import ddt
-from nova import context as nova_context
 
-from cell0_rebuild import objects
 from tests.functional import archiving
 from tests.functional import base
 from tests.functional import databases
@@ -174,7 +172,7 @@ class RemovedTest(removing.RemovingMixin, showing_base.ShowingTestCase):
 
     def test_who_can_no_longer_be_rebuilt_is_ended_too(self):
         self.sweeper.sweep()
-        objects.forget(nova_context.get_admin_context(), self.server['id'])
+        databases.forget(self.server['id'])
         code, said = commands.run('end', '--all')
         self.assertEqual(0, code, said)
         self.assertIn('waits no longer', said)

@@ -96,7 +96,7 @@ class CensusTestCase(census_base.WaitingTestCase):
 
     def test_who_was_buried_by_stock_nova_cannot_wait(self):
         server = self.bury(metadata=census_base.ASKED)
-        objects.forget(nova_context.get_admin_context(), server['id'])
+        databases.forget(server['id'])
         self.assert_who_waits([])
         self.assertIn('without cell0-rebuild',
                       census_base.taken().problems[server['id']])

@@ -186,7 +186,7 @@ class DecidingTestCase(census_base.WaitingTestCase):
         self.assertEqual(before, self._read_by_stock_nova())
 
     def test_who_was_buried_by_stock_nova_does_not_wait(self):
-        objects.forget(nova_context.get_admin_context(), self.server['id'])
+        databases.forget(self.server['id'])
         self.assert_unchanged('without cell0-rebuild')
 
     def test_what_is_damaged_is_refused(self):

@@ -4,7 +4,6 @@
 
 import json
 
-from nova import context as nova_context
 from nova.db.api import models as api_models
 from nova.tests.functional import test_servers_resource_request as nova_tests
 import os_traits
@@ -137,7 +136,7 @@ class WhyTestCase(whys.WhyMixin, base.FunctionalTestCase):
             flavorRef=self._create_flavor(extra_spec=extra_specs))
 
     def _forget(self, server):
-        objects.forget(nova_context.get_admin_context(), server['id'])
+        databases.forget(server['id'])
 
 
 class WhyOfPortsTestCase(
