@@ -15,6 +15,7 @@ UNDONE = {
     **HEARTBEATS,
     'instances': {'updated_at'},
     'instance_mappings': {'updated_at'},
+    'request_specs': {'updated_at'},
 }
 
 
