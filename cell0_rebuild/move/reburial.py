@@ -247,7 +247,9 @@ def _leave_cell(
     uuid, cell0 = attempt.uuid, cells.cell0(context)
     if cell is None:
         return _is_back(context, attempt)
-    api_db.remap(context, uuid, attempt.entry, cell.id, cell0.id)
+    # A conductor that is stale now may just have removed the row in cell0.
+    if cell0_db.is_there(in_cell0, uuid):
+        api_db.remap(context, uuid, attempt.entry, cell.id, cell0.id)
     on_host = None
 
     def has_left() -> bool:
@@ -257,6 +259,8 @@ def _leave_cell(
                 cell_db.remove(
                     context, uuid, cell, attempt.row_id,
                     functools.partial(_keep_last, in_cell0, attempt))
+                # A stale conductor may have created another.
+                or cell_db.remove(context, uuid, cell)
                 or cell_db.find(context, uuid, cell) is None)
         except exception.ObjectActionError as error:
             on_host = error
@@ -269,7 +273,8 @@ def _leave_cell(
     if on_host is not None:
         raise on_host
     # Only its owner can have deleted it there.
-    if attempts.is_in(context, attempt, cell):
+    if attempts.is_in(context, attempt, cell) and cell0_db.is_deleted(
+            in_cell0, uuid):
         deletion.remove_cell0_row(context, uuid)
     return False
 

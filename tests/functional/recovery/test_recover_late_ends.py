@@ -71,7 +71,7 @@ class LateEndTest(recover_base.RecoverTestCase):
 
     def test_the_server_is_found_by_its_owner(self):
         recovering.recover()
-        self.conductor.join(_PATIENCE)
+        self.let_forget()
         self.assertFalse(self.conductor.is_alive())
         self.assertEqual('cell1', databases.cell_of(self.server['id']))
         self.assertEqual(
