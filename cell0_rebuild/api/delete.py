@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
 
 from nova.compute import vm_states
@@ -56,11 +57,12 @@ def delete(
         place = location.place(context, uuid)
         if place is None or place.build_request_id is None:
             raise
-    moved = _moved(
-        compute_api, context, uuid,
-        buried and (is_looked_up or bool(instance.deleted)))
-    if moved is not None:
-        wrapped(context, moved, *args, **kwargs)
+    marked = buried and (is_looked_up or bool(instance.deleted))
+    # The rebuild may end just then, and the server be in a cell again.
+    while (moved := _moved(compute_api, context, uuid, marked)) is not None:
+        with contextlib.suppress(_BuildRequestGone):
+            wrapped(context, moved, *args, **kwargs)
+            return
 
 
 def _is_like_buried(

@@ -272,11 +272,23 @@ def _leave_cell(
         return True
     if on_host is not None:
         raise on_host
-    # Only its owner can have deleted it there.
-    if attempts.is_in(context, attempt, cell) and cell0_db.is_deleted(
-            in_cell0, uuid):
+    if attempts.is_in(context, attempt, cell) and _is_deleted(
+            context, in_cell0, attempt, cell):
         deletion.remove_cell0_row(context, uuid)
     return False
+
+
+def _is_deleted(
+    context: nova_context.RequestContext,
+    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
+) -> bool:
+    """Tell whether its owner has deleted it, in its cell or in cell0."""
+    row = cell_db.find(context, attempt.uuid, cell)
+    return location.is_abandoned(context, attempt.uuid) or (
+        cell0_db.is_deleted(in_cell0, attempt.uuid)) or (
+            row is not None and bool(row.deleted)
+            and attempt.row_id in (None, row.id))
 
 
 def _is_back(
