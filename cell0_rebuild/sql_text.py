@@ -16,6 +16,14 @@ from sqlalchemy.ext import compiler
 from sqlalchemy.sql import expression
 
 
+def _operands(
+    element: ty.Any, compiling: ty.Any, kwargs: dict[str, ty.Any]
+) -> tuple[str, str]:
+    column, text = element.clauses
+    return (compiling.process(column, **kwargs),
+            compiling.process(text, **kwargs))
+
+
 class Contains(expression.FunctionElement):  # type: ignore[misc]
     """Tells whether a column contains a text: ``Contains(column, text)``.
 
@@ -28,15 +36,13 @@ class Contains(expression.FunctionElement):  # type: ignore[misc]
 
 @compiler.compiles(Contains)  # type: ignore[untyped-decorator]
 def _like(element: Contains, compiling: ty.Any, **kwargs: ty.Any) -> str:
-    column, text = (
-        compiling.process(clause, **kwargs) for clause in element.clauses)
+    column, text = _operands(element, compiling, kwargs)
     return f"({column} LIKE '%%' || {text} || '%%')"
 
 
 @compiler.compiles(Contains, 'mysql', 'mariadb')  # type: ignore[untyped-decorator]
 def _instr(element: Contains, compiling: ty.Any, **kwargs: ty.Any) -> str:
-    column, text = (
-        compiling.process(clause, **kwargs) for clause in element.clauses)
+    column, text = _operands(element, compiling, kwargs)
     return f'(INSTR(CAST({column} AS BINARY), {text}) > 0)'
 
 
@@ -52,13 +58,11 @@ class Equals(expression.FunctionElement):  # type: ignore[misc]
 
 @compiler.compiles(Equals)  # type: ignore[untyped-decorator]
 def _equal(element: Equals, compiling: ty.Any, **kwargs: ty.Any) -> str:
-    column, text = (
-        compiling.process(clause, **kwargs) for clause in element.clauses)
+    column, text = _operands(element, compiling, kwargs)
     return f'({column} = {text})'
 
 
 @compiler.compiles(Equals, 'mysql', 'mariadb')  # type: ignore[untyped-decorator]
 def _equal_bytes(element: Equals, compiling: ty.Any, **kwargs: ty.Any) -> str:
-    column, text = (
-        compiling.process(clause, **kwargs) for clause in element.clauses)
+    column, text = _operands(element, compiling, kwargs)
     return f'(CAST({column} AS BINARY) = {text})'

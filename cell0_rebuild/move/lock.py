@@ -92,16 +92,19 @@ class Locked:
             self.entry.count += 1
             section[retained.ATTEMPT] = self.entry.to_primitive()
         section.update(values)
-        self.spec.update({'spec': our_objects.with_section(
-            self.spec.spec, section if len(section) > 1 else None)})
-        self.spec.save(context.session)
+        self._store(context, section if len(section) > 1 else None)
 
     def forget(self, context: nova_context.RequestContext) -> None:
         """Remove the entry and all else that is retained of the server."""
         if self.spec is not None and self._section is not None:
-            self.spec.update({'spec': our_objects.with_section(
-                self.spec.spec, None)})
-            self.spec.save(context.session)
+            self._store(context, None)
+
+    def _store(
+        self, context: nova_context.RequestContext, section: ty.Any
+    ) -> None:
+        self.spec.update({'spec': our_objects.with_section(
+            self.spec.spec, section)})
+        self.spec.save(context.session)
 
 
 def locked(
