@@ -57,9 +57,9 @@ class SpecTestCase(request_specs_base.TestCase):
         ours.keep(self.another_context(), {self.uuid: retained.Retained(
             specs.some_networks(), injected_files=FILES)})
 
-    def forget(self):
-        """Forget it."""
-        ours.forget(self.another_context(), self.uuid)
+    def end_all(self):
+        """Forget it, as the end of a rebuild does."""
+        self.forget(self.uuid)
 
     def send(self):
         """Move the server to a build request."""

@@ -45,13 +45,15 @@ class LostUpdatesTest(specs_base.SpecTestCase):
 
     def test_a_put_that_writes_after_the_end_brings_nothing_back(self):
         self.keep_files()
-        self.meet(self.put_zone(), self.forget)
+        self.map_server(self.uuid)
+        self.meet(self.put_zone(), self.end_all)
         self.assert_retained(False)
         self.assert_zone_is_gone()
 
     def test_the_end_that_writes_after_a_put_leaves_what_that_changed(self):
         self.keep_files()
-        self.meet(self.forget, self.put_zone())
+        self.map_server(self.uuid)
+        self.meet(self.end_all, self.put_zone())
         self.assert_retained(False)
         self.assert_zone_is_gone()
 
@@ -173,7 +175,8 @@ class HiddenRowTestCase(request_specs_base.TestCase):
             locked_reason='because')
         self.instance.locked = True
         self.assert_carried_over(
-            self.instance.save, locked=True, locked_reason='because')
+            self.instance.save,
+            locked=True, locked_by=None, locked_reason='because')
 
 
 class HiddenRowTest(HiddenRowTestCase):

@@ -16,6 +16,7 @@ from nova.tests.unit import fake_request_spec
 import sqlalchemy
 
 from cell0_rebuild import activation
+from cell0_rebuild.move import lock
 from cell0_rebuild import objects as ours
 from cell0_rebuild import retained
 from tests.unit import specs
@@ -83,6 +84,18 @@ class TestCase(test.NoDBTestCase):
     def keep(self, uuid, networks, **more):
         """Keep networks of a server, and more."""
         ours.keep(self.context, {uuid: retained.Retained(networks, **more)})
+
+    def map_server(self, uuid):
+        """Store the mapping of a server, which a step locks."""
+        objects.InstanceMapping(
+            self.context, instance_uuid=uuid, project_id='fake').create()
+
+    def forget(self, uuid):
+        """Forget all that is retained of a server that has a mapping."""
+        # Others may use the test's own at the same time.
+        own = context.get_admin_context()
+        with api_db_api.context_manager.writer.using(own):
+            lock.locked(own, uuid).forget(own)
 
     @contextlib.contextmanager
     def session(self):

@@ -179,7 +179,8 @@ class SaveTest(request_specs_base.TestCase):
         uuid = self.create()
         self.keep(uuid, specs.some_networks())
         spec = self.load(uuid)
-        ours.forget(self.context, uuid)
+        self.map_server(uuid)
+        self.forget(uuid)
         self.assertIsNone(self.change(spec))
         self.assertIsNone(spec.retained)
 
@@ -234,7 +235,8 @@ class SaveTest(request_specs_base.TestCase):
         uuid = self._some_spec()
         spec = self.load(uuid)
         self._change_image_and_topology(uuid)
-        ours.forget(self.context, uuid)
+        self.map_server(uuid)
+        self.forget(uuid)
         self.change(spec)
         self.assertEqual(uuidsentinel.image, self.load(uuid).image.id)
 
@@ -293,11 +295,16 @@ class SaveTest(request_specs_base.TestCase):
 @ddt.ddt
 class ForgetTest(request_specs_base.TestCase):
 
+    def create(self, **fields):
+        uuid = super().create(**fields)
+        self.map_server(uuid)
+        return uuid
+
     @ddt.data(*NETWORKS)
     def test_nothing_is_known_afterwards(self, networks):
         uuid = self.create()
         self.keep(uuid, NETWORKS[networks]())
-        ours.forget(self.context, uuid)
+        self.forget(uuid)
         self.assertIsNone(self.load(uuid).retained)
 
     @ddt.data(*NETWORKS)
@@ -305,7 +312,7 @@ class ForgetTest(request_specs_base.TestCase):
         uuid = self.create()
         before = self.blob(uuid)
         self.keep(uuid, NETWORKS[networks]())
-        ours.forget(self.context, uuid)
+        self.forget(uuid)
         self.assertEqual(before, self.blob(uuid))
 
     @ddt.data('some', 'none')
@@ -316,7 +323,7 @@ class ForgetTest(request_specs_base.TestCase):
         before = self.blob(uuid)
         self.keep(uuid, NETWORKS[networks]())
         self.change(self.load(uuid))
-        ours.forget(self.context, uuid)
+        self.forget(uuid)
         found = self.blob(uuid)
         self.write_blob(uuid, before)
         self.change(self.load_stock(uuid))
@@ -328,7 +335,7 @@ class ForgetTest(request_specs_base.TestCase):
         before = self.blob(uuid)
         self.keep(uuid, NETWORKS[networks]())
         self.change(self.load(uuid))
-        ours.forget(self.context, uuid)
+        self.forget(uuid)
         found = self.load_stock(uuid).obj_to_primitive()
         self.write_blob(uuid, before)
         self.change(self.load_stock(uuid))
@@ -338,7 +345,7 @@ class ForgetTest(request_specs_base.TestCase):
         uuid, other = self.create(), self.create()
         self.keep(uuid, None)
         self.keep(other, None)
-        ours.forget(self.context, uuid)
+        self.forget(uuid)
         self.assertEqual(retained.Retained(None), self.load(other).retained)
 
     def test_a_server_of_which_nothing_is_kept_is_not_written(self):
@@ -346,13 +353,14 @@ class ForgetTest(request_specs_base.TestCase):
         # As another release may have formatted it.
         self.write_blob(uuid, f' {self.blob(uuid)}')
         with self.statements() as sent:
-            ours.forget(self.context, uuid)
-        self.assertEqual(['SELECT'], [text.split()[0] for text in sent])
+            self.forget(uuid)
+        self.assertEqual({'SELECT'}, {text.split()[0] for text in sent})
 
     def test_a_server_without_spec_is_no_obstacle(self):
+        self.map_server(uuidsentinel.gone)
         with self.statements() as sent:
-            ours.forget(self.context, 'gone')
-        self.assertEqual(['SELECT'], [text.split()[0] for text in sent])
+            self.forget(uuidsentinel.gone)
+        self.assertEqual({'SELECT'}, {text.split()[0] for text in sent})
 
 
 @ddt.ddt

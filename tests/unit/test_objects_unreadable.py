@@ -71,7 +71,8 @@ class UnreadableTest(StoredTestCase):
     @ddt.data(*UNREADABLE)
     def test_it_is_forgotten_with_the_rest(self, kind):
         uuid = self.store(UNREADABLE[kind])
-        ours.forget(self.context, uuid)
+        self.map_server(uuid)
+        self.forget(uuid)
         self.assertFalse(retained_db.is_retained(self.context, uuid))
 
     @ddt.data('of a newer version', 'without a version', 'no entries',
