@@ -8,10 +8,8 @@ from nova.db.api import models as api_models
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 
-from cell0_rebuild.wait import queries
-from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait import kinds
 from cell0_rebuild.wait import spec_key
-from cell0_rebuild.wait import why
 from tests.functional import asking
 from tests.functional import base
 from tests.functional import databases
@@ -28,8 +26,7 @@ def alike(*servers):
 def asked(server):
     """Return what a server asks Placement for."""
     context = nova_context.get_admin_context()
-    return queries.canonical(shapes.queries(context, shapes.complete(
-        context, *why.read(context, server['id']))).first)
+    return kinds.of(context, server['id']).shape.question.query
 
 
 @ddt.ddt
