@@ -20,7 +20,7 @@ import requests
 from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
-from tests.functional import databases
+from tests.functional.support import databases
 
 ONCE, ALWAYS, WHILE = 'once', 'from there on', 'for a while'
 

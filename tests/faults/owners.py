@@ -12,8 +12,8 @@ from nova import exception
 from nova import objects
 
 from tests.faults.agent import crossings
-from tests.functional import recovering
-from tests.functional import updating
+from tests.functional.support import recovering
+from tests.functional.support import updating
 
 
 class Owner(fixtures.Fixture):

@@ -2,7 +2,7 @@
 
 """What is left of a deleted server in the databases."""
 
-from tests.functional import databases
+from tests.functional.support import databases
 
 # What Nova itself leaves of a server that is deleted after its conductor has
 # died with them; see tests/upstream/test_overtaken.py.

@@ -15,7 +15,7 @@ from tests.faults import boundaries
 from tests.faults import owners
 from tests.faults import remains
 from tests.faults import stories
-from tests.functional import recovering
+from tests.functional.support import recovering
 from tests import result_log
 
 # How many cases a quick run takes of each series; all if it is 0.

@@ -19,7 +19,7 @@ from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
 from tests.functional import base
-from tests.functional import recovering
+from tests.functional.support import recovering
 
 GO_ON = 'go_on'
 # How long a process stalls while others have to wait for it, and while they

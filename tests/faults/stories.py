@@ -11,9 +11,9 @@ from oslo_utils.fixture import uuidsentinel
 from tests.faults import boundaries
 from tests.faults import remains
 from tests.functional import base
-from tests.functional import cyborg
-from tests.functional import databases
-from tests.functional import reimage_base
+from tests.functional.support import cyborg
+from tests.functional.support import databases
+from tests.functional.support import reimage_base
 
 PORT = nova_fixtures.NeutronFixture.port_1['id']
 VOLUME = uuidsentinel.data_volume

@@ -15,7 +15,7 @@ from nova.db.main import api as main_db_api
 from tests.faults.agent import crossings
 from tests.faults import boundaries
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 

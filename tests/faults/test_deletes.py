@@ -11,7 +11,7 @@ from tests.faults import boundaries
 from tests.faults import errors
 from tests.faults import remains
 from tests.faults import stories
-from tests.functional import databases
+from tests.functional.support import databases
 
 # As soon as the database is down, or when the rebuild has given up.
 AT_ONCE, LATER = 'delete_at_once', 'delete_later'

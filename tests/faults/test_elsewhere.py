@@ -12,8 +12,8 @@ from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recovering
 
 
 class ElsewhereTest(series.Series):

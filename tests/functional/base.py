@@ -15,10 +15,10 @@ from oslo_messaging import server as messaging_server
 
 from cell0_rebuild import fixture
 from cell0_rebuild import texts
-from tests.functional import compiled
-from tests.functional import databases
-from tests.functional import pooling
-from tests.functional import waiting
+from tests.functional.support import compiled
+from tests.functional.support import databases
+from tests.functional.support import pooling
+from tests.functional.support import waiting
 from tests import releases
 
 ADDED = releases.ADDED

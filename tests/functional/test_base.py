@@ -12,7 +12,7 @@ import testtools
 from testtools import matchers
 
 from tests.functional import base
-from tests.functional import waiting
+from tests.functional.support import waiting
 from tests import releases
 
 

@@ -25,7 +25,7 @@ from cell0_rebuild.move.recovery import mend
 from cell0_rebuild import rpcapi
 from tests.faults.agent import crossings
 from tests.functional import base
-from tests.functional import updating
+from tests.functional.support import updating
 
 # What a recovery says that was undone meanwhile.
 LEFT = 'it was changed meanwhile; run this again later'

@@ -9,8 +9,8 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
-from tests.functional import databases
-from tests.functional import updating
+from tests.functional.support import databases
+from tests.functional.support import updating
 
 _SHOWN = ('status', 'locked', 'tags', 'image')
 # An action that is recorded in cell0 after the hand-over is not carried over.

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import cyborg
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import cyborg
+from tests.functional.support import databases
 
 BUILD = 'compute__do_build_and_run_instance'
 ALLOCATIONS = ('nova.scheduler.client.report.SchedulerReportClient.'

@@ -11,7 +11,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.upstream import failed_builds_base
 
 _MANAGER = 'nova.conductor.manager.ComputeTaskManager'

@@ -18,7 +18,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests import releases
 from tests.upstream import failed_builds_base
 from tests.upstream.failed_builds_base import BUILD

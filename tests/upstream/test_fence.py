@@ -18,7 +18,7 @@ from nova import utils
 import oslo_messaging
 
 from cell0_rebuild import cells
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.upstream import failed_builds_base
 from tests.upstream.failed_builds_base import ALLOCATIONS
 from tests.upstream.failed_builds_base import BUILD

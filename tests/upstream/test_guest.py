@@ -16,7 +16,7 @@ from nova.tests.functional.libvirt import base as libvirt_base
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class GuestTest(base.Cell0RebuildMixin, libvirt_base.ServersTestBase):

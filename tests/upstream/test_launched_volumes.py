@@ -5,7 +5,7 @@
 from cinderclient import exceptions as cinder_exception
 
 from tests.functional import base
-from tests.functional import cinder
+from tests.functional.support import cinder
 from tests.functional.volumes import launched_base
 from tests import releases
 

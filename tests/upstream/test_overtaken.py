@@ -11,9 +11,9 @@ import uuid
 
 from tests.faults import remains
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import cyborg
-from tests.functional import recovering
+from tests.functional.support import cinder
+from tests.functional.support import cyborg
+from tests.functional.support import recovering
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
 _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'

@@ -15,10 +15,10 @@ os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', '1')
 os.environ['OS_TEST_TIMEOUT'] = '0'
 
 # Before anything of Nova: it decides which kind of threads there are.
-from tests.functional import asking  # noqa: E402
+from tests.functional.support import asking  # noqa: E402
 from tests.functional import base  # noqa: E402
-from tests.functional import costs  # noqa: E402
-from tests.functional import databases  # noqa: E402
+from tests.functional.api import costs  # noqa: E402
+from tests.functional.support import databases  # noqa: E402
 
 from cell0_rebuild import objects as our_objects  # noqa: E402
 

@@ -11,7 +11,7 @@ from nova.tests.functional import integrated_helpers
 import testtools
 
 from cell0_rebuild import fixture
-from tests.functional import databases
+from tests.functional.support import databases
 from tests import releases
 
 IMAGE_ID = glance.GlanceFixture.image1['id']

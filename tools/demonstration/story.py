@@ -4,7 +4,7 @@
 
 from demonstration import deployment
 from demonstration import dialogue as dialogues
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.integration import processes
 
 HOST = 'host1'

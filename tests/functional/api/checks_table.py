@@ -7,7 +7,7 @@
 
 import typing
 
-from tests.functional import listed
+from tests.functional.support import listed
 
 _AROUND = 'test_create_checks.'
 _NETWORKS = 'test_networks.NetworksTest.test_'

@@ -7,7 +7,7 @@ import copy
 from oslo_utils import uuidutils
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class ParameterTestCase(base.FunctionalTestCase):

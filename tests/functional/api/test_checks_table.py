@@ -22,7 +22,7 @@ from tests.functional.api import cases
 from tests.functional.api import checks_table
 from tests.functional.api import creating
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 PAGE = cases.ROOT / 'doc/source/reference/checks.rst'
 # What shows that a refusal changed nothing.

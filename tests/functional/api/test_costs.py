@@ -7,7 +7,7 @@ doc/source/contributor/performance.rst says what that is.
 
 import unittest
 
-from tests.functional import costs
+from tests.functional.api import costs
 
 
 class RebuildCostsTest(unittest.TestCase):

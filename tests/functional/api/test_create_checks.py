@@ -8,8 +8,8 @@ from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 from tests import releases
 
 HOST = 'OS-EXT-SRV-ATTR:host'

@@ -7,8 +7,8 @@ import uuid
 from nova.tests.functional.api import client
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 
 
 class EventsTestCase(base.FunctionalTestCase):

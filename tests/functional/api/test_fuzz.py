@@ -15,7 +15,7 @@ from nova.api.openstack.compute.schemas import servers as schemas
 
 from tests.functional.api import bodies
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 # For each microversion; "make fuzz" asks for more.
 COUNT = int(os.environ.get('CELL0_REBUILD_FUZZ', '100'))

@@ -5,7 +5,7 @@
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 PORT = nova_fixtures.NeutronFixture.port_1
 NETWORK = nova_fixtures.NeutronFixture.network_1

@@ -7,7 +7,7 @@ from nova import objects
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class StockMicroversionTest(base.FunctionalTestCase):

@@ -5,8 +5,8 @@
 
 from tests.functional.api import parameters_base
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 from tests import releases
 
 

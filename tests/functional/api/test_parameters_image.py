@@ -12,8 +12,8 @@ from oslo_utils.fixture import uuidsentinel
 from cell0_rebuild import cells
 from tests.functional.api import parameters_base
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 
 NUMA = {'hw:numa_nodes': '1'}
 

@@ -12,7 +12,7 @@ from oslo_serialization import jsonutils
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 REBUILD = 'os_compute_api:servers:rebuild'
 TRUSTED_CERTS = f'{REBUILD}:trusted_certs'

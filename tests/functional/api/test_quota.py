@@ -11,8 +11,8 @@ from oslo_limit import fixture as limit_fixture
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import host_mappings
+from tests.functional.support import databases
+from tests.functional.support import host_mappings
 
 # Of the flavor that servers are made with.
 _NEEDS = {'instances': 1, 'cores': 1, 'ram': 512}

@@ -17,7 +17,7 @@ from cell0_rebuild.conductor import endpoint
 from cell0_rebuild import exceptions
 from cell0_rebuild import rpcapi
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class RefusalTestCase(base.FunctionalTestCase):

@@ -10,7 +10,7 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 

@@ -11,9 +11,9 @@ from oslo_utils.fixture import uuidsentinel
 
 from tests.functional.api import parameters_base
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import cinder
+from tests.functional.support import databases
+from tests.functional.support import races_base
 from tests.functional.volumes import volumes_base
 
 HINT = '_nova_check_type'

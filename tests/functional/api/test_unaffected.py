@@ -5,7 +5,7 @@
 import collections
 import unittest
 
-from tests.functional import costs
+from tests.functional.api import costs
 from tests.unit import specs
 
 

@@ -7,7 +7,7 @@
 
 import typing
 
-from tests.functional import listed
+from tests.functional.support import listed
 
 ASKED, NOW, BOTH, NEW = 'asked', 'now', 'asked, if now', 'new'
 

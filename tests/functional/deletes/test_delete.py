@@ -3,8 +3,8 @@
 """A server is deleted before, during and after a rebuild."""
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 
 SCHEDULER = races_base.SCHEDULER
 

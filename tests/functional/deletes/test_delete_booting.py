@@ -6,8 +6,8 @@
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import counting
+from tests.functional.support import databases
 
 
 class BootingTest(base.FunctionalTestCase):

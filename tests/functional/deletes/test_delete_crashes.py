@@ -12,10 +12,10 @@ from nova.db.main import api as main_db_api
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 class DeadConductorTest(races_base.RaceTestCase):

@@ -20,10 +20,10 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.support import races_base
 
 # That of [database] in nova-api, that of the host, and another.
 API, HOST, OTHER = 'cell1', 'cell2', 'cell3'

@@ -5,9 +5,9 @@
 import contextlib
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 TAKE_OVER = 'cell0_rebuild.move.api_db.take_over'
 BURY = 'cell0_rebuild.move.reburial.bury_again'

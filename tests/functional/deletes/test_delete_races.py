@@ -14,11 +14,11 @@ from cell0_rebuild import cells
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import newer
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import newer
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 DESTROY = 'nova.objects.instance.Instance.destroy'
 MARK = 'nova.compute.api.API._update_queued_for_deletion'

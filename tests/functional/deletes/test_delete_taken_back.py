@@ -9,12 +9,12 @@ from nova import exception
 from nova.tests.functional.api import client
 import oslo_messaging as messaging
 
-from tests.functional import archiving
+from tests.functional.support import archiving
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
-from tests.functional import reimage_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
+from tests.functional.support import reimage_base
 
 CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 BURY = 'cell0_rebuild.move.reburial.bury_again'

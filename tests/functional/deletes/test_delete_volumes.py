@@ -9,9 +9,9 @@ from sqlalchemy import orm
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import races_base
-from tests.functional import recovering
+from tests.functional.support import cinder
+from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 
 def refuse(*args, **kwargs):

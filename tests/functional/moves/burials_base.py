@@ -5,7 +5,7 @@
 import time
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 # The event of a burial, in the event list of a server.
 BURIAL = 'conductor_schedule_and_build_instances'

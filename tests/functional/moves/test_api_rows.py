@@ -9,10 +9,10 @@ from nova.db.api import models as api_models
 from nova.tests.functional.api import client
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 MAPPING = 'nova.objects.instance_mapping.InstanceMapping.save'
 

@@ -18,11 +18,11 @@ from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
 from cell0_rebuild.move import reburial
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import newer
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import newer
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 class AttemptTest(recover_base.RecoverTestCase):

@@ -14,8 +14,8 @@ from oslo_db.sqlalchemy import enginefacade
 from oslo_db.sqlalchemy import test_fixtures
 
 from cell0_rebuild.conductor import endpoint
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 
 _REBUILD = ('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
             'rebuild_instance_in_cell0')

@@ -19,8 +19,8 @@ from oslo_db import exception as db_exc
 from oslo_limit import fixture as limit_fixture
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import host_mappings
+from tests.functional.support import databases
+from tests.functional.support import host_mappings
 from tests.functional.moves import burials_base
 
 _BUILD = 'compute__do_build_and_run_instance'

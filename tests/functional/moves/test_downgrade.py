@@ -10,13 +10,13 @@ import base64
 import ddt
 from nova.tests.functional.api import client as api_client
 
-from tests.functional import archiving
+from tests.functional.support import archiving
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional.recovering import crash
-from tests.functional import removing
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.support.recovering import crash
+from tests.functional.support import removing
 
 HIDE = 'cell0_rebuild.move.cell0_db.hide'
 API = ['instance_mappings', 'request_specs']

@@ -11,11 +11,11 @@ from oslo_db import exception as db_exc
 from oslo_utils import fixture as utils_fixture
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import lost_commits
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.moves import lost_commits
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 CONF = cfg.CONF
 

@@ -7,7 +7,7 @@ import json
 from nova import objects
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class KeyPairTest(base.FunctionalTestCase):

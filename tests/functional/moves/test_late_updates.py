@@ -10,11 +10,11 @@ from nova.compute import rpcapi
 from oslo_db import exception as db_exc
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional import updates_base
+from tests.functional.support import cinder
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.moves import updates_base
 
 
 @ddt.ddt

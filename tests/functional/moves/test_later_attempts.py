@@ -14,10 +14,10 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 from tests import releases
 
 _PATIENCE = 30

@@ -11,9 +11,9 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import journal
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 class LeftRowTest(recover_base.RecoverTestCase):

@@ -13,8 +13,8 @@ from nova.tests.functional.api import client
 import sqlalchemy as sa
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 from tests import releases
 
 

@@ -6,9 +6,9 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import lost_commits
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.moves import lost_commits
+from tests.functional.support import races_base
 
 
 class LostCommitTest(races_base.RaceTestCase):

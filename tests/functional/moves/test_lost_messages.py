@@ -8,8 +8,8 @@ import oslo_messaging as messaging
 
 from cell0_rebuild.move import cell0_db
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 
 
 class LostMessageTest(races_base.RaceTestCase):

@@ -5,9 +5,9 @@
 from oslo_messaging import exceptions as messaging_exc
 
 from tests.functional import base
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional import reimage_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.support import reimage_base
 
 ACCEPT = 'cell0_rebuild.move.api_db.accept'
 REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'

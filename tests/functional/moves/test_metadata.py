@@ -10,9 +10,9 @@ from nova import objects
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 # Between a read of an instance and its save.
 UPDATE = 'cell0_rebuild.move.late_changes.update'

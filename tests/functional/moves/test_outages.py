@@ -8,9 +8,9 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild.move import api_db
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 # Shorter than a conductor waits for it, and longer than a few tries.
 _AWAY = 2.0

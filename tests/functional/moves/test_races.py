@@ -8,9 +8,9 @@ from nova import objects
 
 from cell0_rebuild import cells
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 SCHEDULER = races_base.SCHEDULER
 

@@ -12,10 +12,10 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 

@@ -6,7 +6,7 @@ from nova import exception
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class RebuildTest(base.FunctionalTestCase):

@@ -16,12 +16,12 @@ import oslo_messaging as messaging
 
 from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
-from tests.functional import cyborg
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
-from tests.functional import reimage_base
-from tests.functional import stalling
+from tests.functional.support import cyborg
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
+from tests.functional.support import reimage_base
+from tests.functional.moves import stalling
 from tests import releases
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'

@@ -7,7 +7,7 @@ import base64
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class RequestedHostTest(base.FunctionalTestCase):

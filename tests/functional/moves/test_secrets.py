@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from cell0_rebuild.cmd import manage
 from tests.functional import base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 PASSWORD = 'Pa55w0rd-of-the-rebuild'
 FILE = base64.b64encode(b'the secret in a file').decode()

@@ -9,10 +9,10 @@ from nova.scheduler.client import report
 
 from cell0_rebuild.conductor import resource_claims
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 class StaleTestCase(races_base.RaceTestCase):

@@ -20,10 +20,10 @@ from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import location
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
-from tests.functional import stalling
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
+from tests.functional.moves import stalling
 from tests import releases
 
 _PATIENCE = 30

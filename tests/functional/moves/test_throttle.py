@@ -5,8 +5,8 @@
 import time
 
 from tests.functional import base
-from tests.functional import races_base
-from tests.functional import reimage_base
+from tests.functional.support import races_base
+from tests.functional.support import reimage_base
 
 
 class _OneSlot:

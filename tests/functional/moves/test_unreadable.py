@@ -13,9 +13,9 @@ from cell0_rebuild.conductor import builder
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild import objects as ours
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 from tests.unit import stored_forms
 
 NEWER = stored_forms.retained(version='2.0')

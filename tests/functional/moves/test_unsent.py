@@ -13,10 +13,10 @@ from nova.tests.functional import test_servers as nova_tests
 from oslo_db import exception as db_exc
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 from tests.functional.moves import burials_base
-from tests.functional import recovering
+from tests.functional.support import recovering
 
 _MANAGER = 'nova.conductor.manager.ComputeTaskManager'
 

@@ -16,10 +16,10 @@ from cell0_rebuild import cells
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recovering
-from tests.functional import updates_base
-from tests.functional import updating
+from tests.functional.support import databases
+from tests.functional.support import recovering
+from tests.functional.moves import updates_base
+from tests.functional.support import updating
 
 UPDATE = 'nova.compute.api.API.update_instance'
 ASK = 'cell0_rebuild.move.out_of_cell0.ask'

@@ -5,11 +5,11 @@
 import ddt
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional.recovering import crash
-from tests.functional.recovering import fail
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.support.recovering import crash
+from tests.functional.support.recovering import fail
 
 
 @ddt.ddt

@@ -3,8 +3,8 @@
 """What a crash leaves in Cyborg."""
 
 from tests.functional import base
-from tests.functional import cyborg
-from tests.functional import recovering
+from tests.functional.support import cyborg
+from tests.functional.support import recovering
 
 
 class AcceleratorTest(base.FunctionalTestCase):

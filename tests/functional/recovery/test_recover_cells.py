@@ -10,9 +10,9 @@ from oslo_upgradecheck import upgradecheck
 
 from cell0_rebuild.cmd import status
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 class TwoCellsTest(recover_base.RecoverTestCase):

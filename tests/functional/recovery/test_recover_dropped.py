@@ -15,10 +15,10 @@ from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional import updating
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.support import updating
 
 
 @ddt.ddt

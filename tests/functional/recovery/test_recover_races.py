@@ -6,10 +6,10 @@ from nova import context as nova_context
 from nova import objects
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 class RecoverRaceTest(recover_base.RecoverTestCase):

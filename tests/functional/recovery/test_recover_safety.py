@@ -16,9 +16,9 @@ from cell0_rebuild import cells
 from cell0_rebuild.cmd import status
 from cell0_rebuild.move.recovery import search
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import recover_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
 
 
 @ddt.ddt

@@ -17,8 +17,8 @@ from cell0_rebuild.cmd import status
 from cell0_rebuild import conf
 from cell0_rebuild import nova_internals
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 from tests.functional.wait import commands
 
 SUCCESS = upgradecheck.Code.SUCCESS

@@ -7,8 +7,8 @@ from nova.scheduler import manager as scheduler_manager
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 from tests.functional.requests import comparison
 
 # Their rows are recorded as the owner sees them, as events.

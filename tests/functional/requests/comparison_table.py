@@ -8,7 +8,7 @@
 
 import typing
 
-from tests.functional import listed
+from tests.functional.support import listed
 
 _GIVEN = 'test_comparison.GivenTest.test_'
 _SHOWN = 'test_comparison.ShownTest.test_'

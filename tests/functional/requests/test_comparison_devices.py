@@ -8,7 +8,7 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
-from tests.functional import cinder
+from tests.functional.support import cinder
 from tests.functional.requests import comparison_base
 
 NEUTRON = nova_fixtures.NeutronFixture

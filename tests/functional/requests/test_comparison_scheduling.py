@@ -2,7 +2,7 @@
 
 """A rebuilt server is where it would have been, had there been room."""
 
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.requests import comparison_base
 from tests import releases
 

@@ -10,8 +10,8 @@ from nova import objects
 from nova.tests.functional.api import client
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 from tests import releases
 
 HOST = 'OS-EXT-SRV-ATTR:host'

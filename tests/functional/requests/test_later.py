@@ -7,7 +7,7 @@ from nova import exception
 from nova.virt import fake
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests import releases
 
 HOST = 'OS-EXT-SRV-ATTR:host'

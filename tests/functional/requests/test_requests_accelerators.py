@@ -9,7 +9,7 @@ from nova import exception
 from nova.tests.functional import test_servers as nova_tests
 import oslo_messaging as messaging
 
-from tests.functional import asking
+from tests.functional.support import asking
 from tests.functional import base
 
 

@@ -10,9 +10,9 @@ from nova.tests.functional.libvirt import base as libvirt_base
 from nova.tests.functional.libvirt import test_vtpm as nova_tests
 from oslo_utils.fixture import uuidsentinel
 
-from tests.functional import asking
+from tests.functional.support import asking
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests import releases
 
 

@@ -7,7 +7,7 @@ from nova.tests.functional.libvirt import base as libvirt_base
 from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 from oslo_serialization import jsonutils
 
-from tests.functional import asking
+from tests.functional.support import asking
 from tests import releases
 
 

@@ -4,7 +4,7 @@
 
 from nova.tests.functional import test_servers_resource_request as nova_tests
 
-from tests.functional import asking
+from tests.functional.support import asking
 
 
 class _QosTestCase(

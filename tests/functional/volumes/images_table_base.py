@@ -11,7 +11,7 @@ from nova.tests.functional.api import client as api_client
 from oslo_utils import uuidutils
 
 from tests.functional import base
-from tests.functional import cinder
+from tests.functional.support import cinder
 from tests.functional.volumes import images_table
 
 # By image, the bus and so the properties of a server that has it.

@@ -3,7 +3,7 @@
 """A launched server that has an image on its root volume."""
 
 from tests.functional import base
-from tests.functional import cinder
+from tests.functional.support import cinder
 
 
 class LaunchedTestCase(base.FunctionalTestCase):

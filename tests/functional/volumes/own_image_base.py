@@ -7,9 +7,9 @@ import copy
 from oslo_utils import uuidutils
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
-from tests.functional import reimage_base
+from tests.functional.support import cinder
+from tests.functional.support import databases
+from tests.functional.support import reimage_base
 
 PROPERTIES = {'hw_disk_bus': 'ide'}
 

@@ -5,7 +5,7 @@
 What Nova itself does is in :mod:`tests.upstream.test_launched_volumes`.
 """
 
-from tests.functional import cinder
+from tests.functional.support import cinder
 from tests.functional.volumes import launched_base
 
 

@@ -2,8 +2,8 @@
 
 """A volume-backed server that has an image keeps it, and its volume."""
 
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 from tests.functional.volumes import own_image_base
 
 

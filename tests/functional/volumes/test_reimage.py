@@ -14,10 +14,10 @@ from cell0_rebuild.conductor import endpoint
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import api_db
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
-from tests.functional import reimage_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
+from tests.functional.support import reimage_base
 
 VOLUME = reimage_base.VOLUME
 

@@ -10,8 +10,8 @@ from nova import exception
 from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
-from tests.functional import databases
-from tests.functional import reimage_base
+from tests.functional.support import databases
+from tests.functional.support import reimage_base
 
 
 @ddt.ddt

@@ -4,7 +4,7 @@
 
 import ddt
 
-from tests.functional import cinder
+from tests.functional.support import cinder
 from tests.functional.volumes import volumes_base
 
 NEW_ROOT = {**volumes_base.NEW, 'boot_index': 0}

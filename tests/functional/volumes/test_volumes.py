@@ -5,8 +5,8 @@
 from oslo_utils.fixture import uuidsentinel
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 
 VOLUME = cinder.ROOT
 

@@ -7,7 +7,7 @@ import fixtures
 from oslo_utils.fixture import uuidsentinel
 import sqlalchemy as sa
 
-from tests.functional import cinder
+from tests.functional.support import cinder
 from tests.functional.volumes import volumes_base
 from tests.functional.volumes.volumes_base import DATA
 from tests.functional.volumes.volumes_base import NEW

@@ -7,8 +7,8 @@ from nova import exception
 from nova.virt import fake
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 from tests.functional.volumes import volumes_base
 
 ROOT = {**volumes_base.VOLUME, 'uuid': 'volume', 'boot_index': 0}

@@ -5,9 +5,9 @@
 from nova import exception
 from oslo_utils.fixture import uuidsentinel
 
-from tests.functional import cinder
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import cinder
+from tests.functional.support import databases
+from tests.functional.support import races_base
 from tests.functional.volumes import volumes_base
 
 

@@ -3,8 +3,8 @@
 """A buried server with any block devices."""
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 
 VOLUME = {'source_type': 'volume', 'destination_type': 'volume'}
 LOCAL_ROOT = {'source_type': 'image', 'destination_type': 'local',

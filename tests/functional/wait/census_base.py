@@ -9,7 +9,7 @@ from nova import context as nova_context
 from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import wishes
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 HOUR = datetime.timedelta(hours=1)
 SITE = wishes.Site('asked', 24 * HOUR, 168 * HOUR)

@@ -2,9 +2,9 @@
 
 """A server that asked to wait, in a cloud that shows it as BUILD."""
 
-from tests.functional import archiving
+from tests.functional.support import archiving
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 

@@ -12,9 +12,9 @@ from oslo_utils import timeutils
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
-from tests.functional import asking
+from tests.functional.support import asking
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 
 WAITS = {'cell0_rebuild_wait': 'yes'}

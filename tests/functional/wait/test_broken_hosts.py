@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from cell0_rebuild.wait import builds
 from cell0_rebuild.wait import down_cells
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import sweeping
 
 MANY = 20

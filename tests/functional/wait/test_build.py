@@ -4,12 +4,12 @@
 
 import ddt
 
-from tests.functional import archiving
+from tests.functional.support import archiving
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
-from tests.functional import removing
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
+from tests.functional.support import removing
 from tests.functional.wait import commands
 from tests.functional.wait import showing_base
 

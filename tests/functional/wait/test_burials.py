@@ -9,8 +9,8 @@ import fixtures
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import counting
+from tests.functional.support import databases
 from tests.functional.wait import commands
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping

@@ -14,8 +14,8 @@ from oslo_utils import timeutils
 from cell0_rebuild import cells
 from cell0_rebuild import objects
 from cell0_rebuild.wait import wishes
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import counting
+from tests.functional.support import databases
 from tests.functional.wait import census_base
 
 LAUNCHED = datetime.datetime(2026, 1, 1)

@@ -9,9 +9,9 @@ from nova.db.main import models
 from nova.tests.unit import fake_requests
 from oslo_utils import timeutils
 
-from tests.functional import asking
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import asking
+from tests.functional.support import counting
+from tests.functional.support import databases
 from tests.functional.wait import census_base
 from tests.functional.wait import commands
 

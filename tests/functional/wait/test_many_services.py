@@ -7,7 +7,7 @@ import collections
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import service
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 

@@ -11,8 +11,8 @@ from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.functional import base
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import counting
+from tests.functional.support import databases
 
 CAPACITY = texts.NO_HOST_HAS_ROOM
 BLOCKED = values.Reason(values.Code.BLOCKED, 'It is locked.')

@@ -12,7 +12,7 @@ from oslo_utils import timeutils
 from cell0_rebuild.cmd import wait
 from cell0_rebuild.wait import values
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import sweeping
 
 

@@ -17,8 +17,8 @@ from cell0_rebuild import objects
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import texts
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 from tests.functional.wait import census_base
 from tests.functional.wait import commands
 

@@ -16,7 +16,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.wait import values
 from cell0_rebuild.wait import why
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import commands
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping

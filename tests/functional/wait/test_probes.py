@@ -6,7 +6,7 @@ from nova import context as nova_context
 
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import values
-from tests.functional import asking
+from tests.functional.support import asking
 from tests.functional import base
 
 

@@ -12,7 +12,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import values
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 
 Outcome = values.Outcome

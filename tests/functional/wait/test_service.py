@@ -20,7 +20,7 @@ from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import service
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
 from tests import releases

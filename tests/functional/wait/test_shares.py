@@ -10,7 +10,7 @@ from oslo_limit import fixture as limit_fixture
 from cell0_rebuild import exceptions
 from cell0_rebuild.wait import shares
 from tests.functional import base
-from tests.functional import counting
+from tests.functional.support import counting
 
 
 class SharesTestCase(base.FunctionalTestCase):

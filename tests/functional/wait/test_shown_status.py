@@ -11,8 +11,8 @@ from cell0_rebuild import cells
 from cell0_rebuild.wait import operator_actions
 from cell0_rebuild.wait import shown_status
 from tests.functional import base
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import counting
+from tests.functional.support import databases
 from tests.functional.wait import keystone
 from tests.functional.wait import showing_base
 

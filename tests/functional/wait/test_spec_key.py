@@ -10,9 +10,9 @@ from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 
 from cell0_rebuild.wait import kinds
 from cell0_rebuild.wait import spec_key
-from tests.functional import asking
+from tests.functional.support import asking
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests import releases
 
 

@@ -17,7 +17,7 @@ from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait import values
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import commands
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping

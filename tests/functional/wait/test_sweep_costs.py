@@ -5,8 +5,8 @@
 import fixtures
 
 from tests.functional import base
-from tests.functional import counting
-from tests.functional import databases
+from tests.functional.support import counting
+from tests.functional.support import databases
 from tests.functional.wait import sweeping
 
 MANY = 30

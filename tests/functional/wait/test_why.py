@@ -10,7 +10,7 @@ import os_traits
 
 from cell0_rebuild import objects
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 from tests.functional.wait import whys
 
 ZONE = 'zone-2'

@@ -8,8 +8,8 @@ import io
 import json
 
 from cell0_rebuild.cmd import why
-from tests.functional import asking
-from tests.functional import databases
+from tests.functional.support import asking
+from tests.functional.support import databases
 
 
 class WhyMixin(asking.AskingMixin):

@@ -6,7 +6,7 @@ import fixtures
 from oslo_db import exception as db_exc
 from sqlalchemy.engine import base as sa_base
 
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class LostCommit(fixtures.Fixture):

@@ -17,7 +17,7 @@ from nova.scheduler.client import report
 from nova.tests.functional.api import client as api_client
 
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 _GROUPED = re.compile('(resources|required|in_tree|member_of)(.*)')
 # The suffix of a group for one device of a PCI request.

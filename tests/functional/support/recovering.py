@@ -16,8 +16,8 @@ from cell0_rebuild.cmd import manage
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
+from tests.functional.support import databases
+from tests.functional.support import races_base
 
 # So that what happened just now is old enough.
 AT_ONCE = -5

@@ -3,9 +3,9 @@
 """A server whose rebuild is interrupted, and recovered."""
 
 from tests.functional import base
-from tests.functional import databases
-from tests.functional import races_base
-from tests.functional import recovering
+from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 
 class RecoverTestCase(races_base.RaceTestCase):

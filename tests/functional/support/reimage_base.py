@@ -7,8 +7,8 @@ import contextlib
 from nova import exception
 
 from tests.functional import base
-from tests.functional import cinder
-from tests.functional import databases
+from tests.functional.support import cinder
+from tests.functional.support import databases
 
 VOLUME = cinder.ROOT
 # What is on a volume whose write has begun and not ended well.

@@ -5,7 +5,7 @@
 import functools
 import unittest
 
-from tests.functional import costs_base
+from tests.functional.api import costs_base
 
 REBUILD = costs_base.REBUILD
 

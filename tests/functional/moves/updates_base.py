@@ -6,9 +6,9 @@ from nova import context as nova_context
 from nova import objects
 
 from tests.functional import base
-from tests.functional import recover_base
-from tests.functional import recovering
-from tests.functional import updating
+from tests.functional.support import recover_base
+from tests.functional.support import recovering
+from tests.functional.support import updating
 
 
 class UpdateTestCase(recover_base.RecoverTestCase):

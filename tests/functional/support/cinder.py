@@ -9,7 +9,7 @@ from nova import exception
 from nova.tests import fixtures as nova_fixtures
 from oslo_utils import uuidutils
 
-from tests.functional import older_cinder
+from tests.functional.support import older_cinder
 
 CinderFixture = (
     nova_fixtures.CinderFixture

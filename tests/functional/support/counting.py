@@ -10,7 +10,7 @@ from nova.scheduler.client import report
 from oslo_messaging import transport
 import sqlalchemy as sa
 
-from tests.functional import services
+from tests.functional.support import services
 
 # What timers of the services do, whatever the test does.
 _BY_THEMSELVES = ('BEGIN', 'UPDATE services', 'FROM services')

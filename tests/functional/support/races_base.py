@@ -15,7 +15,7 @@ from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import reburial
 from cell0_rebuild import rpcapi
 from tests.functional import base
-from tests.functional import databases
+from tests.functional.support import databases
 
 SCHEDULER = ('nova.scheduler.client.query.SchedulerQueryClient.'
              'select_destinations')

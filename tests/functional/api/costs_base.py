@@ -5,7 +5,7 @@
 from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
-from tests.functional import counting
+from tests.functional.support import counting
 
 MANY = 100
 REBUILD = 'rebuild of a buried server'
