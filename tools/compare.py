@@ -15,6 +15,7 @@ the package or without is run again alone in both ways.
 
 import argparse
 import collections
+import functools
 import importlib.metadata
 import importlib.util
 import json
@@ -28,15 +29,19 @@ import tempfile
 
 import openstack
 from rich import progress
+import subunit
+import testtools
 
 import results as logs
 import run_tempest
 import run_tests
 import tables
 
-ROOT, OUT = run_tests.ROOT, run_tests.OUT
+ROOT, OUT = run_tests.ROOT, tables.OUT
 STOCK, ENABLED = MODES = ('stock', 'enabled')
 ENDS = ('passed', 'failed', 'skipped')
+# By their status in a stream of subunit; all others have failed.
+OUTCOMES = {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}
 HEADER = ('tests of', 'tests', *ENDS, *(f'with: {end}' for end in ENDS),
           'not as without')
 # As make cloud has it.
@@ -54,7 +59,13 @@ class Nova:
         """Return the names of all tests."""
         os.environ['PYTHONPATH'] = f'{self.source()}:{ROOT}'
         os.environ['CELL0_REBUILD_NOVA_TESTS'] = STOCK
-        return run_tests.listed(self.suite, '')
+        run_tests.prepare(self.suite)
+        found = subprocess.run(
+            run_tests.stestr('list', self.suite), cwd=ROOT, text=True,
+            env=run_tests.environment(self.suite), stdout=subprocess.PIPE,
+            check=True)
+        return [line for line in found.stdout.splitlines()
+                if line.startswith(('tests.', 'nova.tests.'))]
 
     def run(self, mode, tests, log, options):
         """Run tests in a mode.
@@ -66,8 +77,7 @@ class Nova:
         os.environ['CELL0_REBUILD_NOVA_MODULES'] = ' '.join(sorted({
             test.partition('(')[0].rsplit('.', 2)[0] for test in tests
             if test.startswith('nova.tests.functional.')}))
-        run_tests.follow(self.suite, run_tests.stestr(
-            'run', self.suite, '', *options), log)
+        follow(run_tests.stestr('run', self.suite, *options), log)
 
     def source(self):
         """Return a folder that has the installed Nova beside its doc folder.
@@ -121,8 +131,7 @@ class Tempest:
     def run(self, mode, tests, log, options):
         """Run tests in a mode."""
         self.switch(mode)
-        run_tests.follow('tempest', run_tempest.command(*options), log,
-                         run_tempest.FOLDER)
+        follow(run_tempest.command(*options), log, run_tempest.FOLDER)
 
     def switch(self, mode):
         """Have the cloud run in a mode, and Tempest configured for it."""
@@ -140,26 +149,45 @@ class Tempest:
         return without != with_us
 
 
-class Log(run_tests.Report):
+def follow(command, log, folder=ROOT):
+    """Run a command of stestr, and have a log hear of each test's end."""
+    with subprocess.Popen(
+            command, cwd=folder, env=run_tests.environment(Nova.suite),
+            stdout=subprocess.PIPE) as process:
+        result = testtools.StreamToDict(log)
+        result.startTestRun()
+        subunit.ByteStreamToStreamResult(
+            process.stdout, non_subunit_name='stdout').run(result)
+        result.stopTestRun()
+
+
+class Log:
     """Keeps how each test ended."""
 
-    def __init__(self, title, tests, bar, path, alone):
-        super().__init__(title, len(tests), bar)
-        self._tests, self._path, self._alone = tests, path, alone
+    def __init__(self, tests, path, alone, heard=lambda: None):
+        """:param heard: called for each test."""
+        self._tests, self._path = tests, path
+        self._alone, self._heard = alone, heard
 
     def __call__(self, test):
+        if test['status'] == 'exists':
+            return
         # What happens to a class happens to its tests.
         found = re.fullmatch(r'(?:setUp|tearDown)Class \((.*)\)', test['id'])
         for name in [name for name in self._tests if name.startswith(
                 f'{found[1]}.')] if found else [test['id']]:
-            super().__call__({**test, 'id': name})
+            self._keep(name, test)
 
-    def tell(self, test, outcome):
-        line = {'test': test['id'], 'outcome': outcome, 'alone': self._alone}
+    def _keep(self, name, test):
+        outcome = OUTCOMES.get(test['status'], 'failed')
+        line = {'test': name, 'outcome': outcome, 'alone': self._alone}
         if outcome == 'failed':
-            line['why'] = run_tests.traceback_of(test)
+            line['why'] = '\n'.join(
+                detail.as_text() for key, detail in test['details'].items()
+                if 'traceback' in key)
         with open(self._path, 'a', encoding='utf-8') as file:
             print(json.dumps(line), file=file)
+        self._heard()
 
 
 class Comparison:
@@ -198,17 +226,17 @@ class Comparison:
                 if any(ends.get(test) == 'failed' for ends in found)]
 
     def wrong(self, tests):
-        """Return those that ended as they may not."""
-        found = [self.ends(mode) for mode in MODES]
-        return [test for test in tests if self.suite.is_wrong(
-            *(ends.get(test) for ends in found))]
+        """Return those that ended as they may not, or not at all."""
+        without, with_us = (self.ends(mode) for mode in MODES)
+        return [test for test in tests if test not in with_us
+                or self.suite.is_wrong(without.get(test), with_us[test])]
 
     def run(self, tests, jobs, quick=False):
         """Run the tests in both modes, and then alone what failed.
 
         :param quick: run without the package only what fails with it.
         """
-        with progress.Progress(*run_tests.COLUMNS, console=OUT) as bar:
+        with progress.Progress(console=OUT) as bar:
             self._run(ENABLED, tests, jobs, False, bar)
             if quick:
                 with_us = self.ends(ENABLED)
@@ -223,13 +251,15 @@ class Comparison:
         known = self.read(mode, alone)
         wanted = [test for test in tests if test not in known]
         if wanted:
+            task = bar.add_task(
+                f'{mode}{" again" if alone else ""}', total=len(wanted))
+            log = Log(wanted, self.paths[mode], alone,
+                      functools.partial(bar.advance, task))
             with tempfile.NamedTemporaryFile('w') as names:
                 print(*wanted, sep='\n', file=names, flush=True)
-                self.suite.run(mode, wanted, Log(
-                    f'{mode}{" again" if alone else ""}', wanted, bar,
-                    self.paths[mode], alone), [
-                        '--subunit', '--load-list', names.name,
-                        '--concurrency', str(jobs)])
+                self.suite.run(mode, wanted, log, [
+                    '--subunit', '--load-list', names.name,
+                    '--concurrency', str(jobs)])
 
     def rows(self, tests):
         """Return the rows of the table: of each module, and their sum."""

@@ -12,16 +12,6 @@ import testtools
 from tools import run_tests
 
 
-class Bar:
-    """A progress display that nobody sees."""
-
-    def add_task(self, *args, **kwargs):
-        return None
-
-    def update(self, *args, **kwargs):
-        pass
-
-
 class ComparisonTest(testtools.TestCase):
 
     def setUp(self):
@@ -41,8 +31,7 @@ class ComparisonTest(testtools.TestCase):
 
     def end(self, mode, alone=False, **ends):
         """Have tests end, by their names."""
-        log = self.compare.Log(
-            mode, ends, Bar(), self.found.paths[mode], alone)
+        log = self.compare.Log(ends, self.found.paths[mode], alone)
         for name, status in ends.items():
             log({'id': name, 'status': status, 'details': {}})
 
@@ -72,6 +61,9 @@ class ComparisonTest(testtools.TestCase):
             self.run_both(status, status)
             self.assertEqual([], self.wrong(self.compare.Nova()))
             self.assertEqual([], self.wrong(self.compare.Tempest()))
+
+    def test_what_does_not_end_is_wrong(self):
+        self.assertEqual(['it'], self.wrong(self.compare.Nova()))
 
     def test_how_it_ends_alone_is_what_counts(self):
         self.run_both('success', 'fail')
@@ -111,8 +103,7 @@ class ComparisonTest(testtools.TestCase):
 
     def test_what_happens_to_a_class_happens_to_its_tests(self):
         tests = ['a.One.it[id-1]', 'a.OneMore.it[id-2]']
-        log = self.compare.Log('enabled', tests, Bar(),
-                               self.found.paths['enabled'], False)
+        log = self.compare.Log(tests, self.found.paths['enabled'], False)
         for name, status in {'setUpClass (a.One)': 'skip',
                              'a.OneMore.it[id-2]': 'success',
                              'tearDownClass (a.OneMore)': 'fail'}.items():
