@@ -172,9 +172,12 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         self.assertFalse(attempts.is_current(*self.begin()))
 
     def test_what_is_refused_is_buried_though_it_cannot_be_read(self):
-        builder.Builder().refuse(
-            *self.begin(), databases.spec_of(self.server['id']),
-            RuntimeError('refused'))
+        context, attempt = self.begin()
+        try:
+            raise RuntimeError('refused')
+        except RuntimeError as error:
+            builder.Builder().refuse(
+                context, attempt, databases.spec_of(self.server['id']), error)
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.assertFalse(databases.has_build_request(self.server['id']))
 
