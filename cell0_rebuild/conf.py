@@ -46,9 +46,10 @@ Which servers are buried in cell0, and so can be rebuilt.
 Nova itself buries a server that finds no host. One that fails later shows the
 same ERROR, but is in the cell of the host, and its RequestSpec is gone. With
 ``never_launched``, nova-conductor buries it, too, if it was over quota at the
-check after the scheduling, or its resource providers could not be told apart.
-No compute was told of it then. Of other servers of the same request a compute
-may have been told. They are left alone; Nova shows them as ERROR, too.
+check after the scheduling, if its resource providers could not be told apart,
+or if its accelerators could not be bound. No compute was told of it then. Of
+other servers of the same request a compute may have been told. They are left
+alone; Nova shows them as ERROR, too.
 
 The nova-conductor of the API obeys it. It changes nothing for servers that
 failed before.

@@ -103,10 +103,6 @@ CLEAN_UP = patching.Target(
     'buries who was not sent to a compute; overridden: a rebuilt server goes '
     'back to cell0')
 
-INSTANCE_DESTROY = patching.Target(
-    'nova.objects.instance', 'Instance.destroy', 'self, hard_delete=False',
-    'called: a server that failed before a compute was told leaves its cell')
-
 MAPPING_DESTROY = patching.Target(
     'nova.objects.instance_mapping', 'InstanceMapping.destroy', 'self',
     'keeps the mapping of a server whose rebuild has become stale')

@@ -73,6 +73,12 @@ def bury_in_cell0(
         ec2.forget_id(uuid)
 
 
+def retained_of(instance_uuid: str) -> retained_form.Retained | None:
+    """Return what is to be kept of a server, in the create of which we are."""
+    retained = _retained.get()
+    return None if retained is None else retained.get(instance_uuid)
+
+
 def _to_keep(
     context: nova_context.RequestContext,
     build_requests: list[objects.BuildRequest],

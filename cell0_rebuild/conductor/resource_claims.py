@@ -207,6 +207,21 @@ def release_accelerators(
         _delete_accelerators(context, identities)
 
 
+def release_all_accelerators(
+    context: nova_context.RequestContext, spec: objects.RequestSpec
+) -> None:
+    """Delete the accelerators of a server that is buried or deleted.
+
+    They stay if the server is being rebuilt by now.
+
+    :param spec: the RequestSpec of the server.
+    """
+    if bound := _bound_accelerators(context, spec):
+        with location.at_rest(context, spec.instance_uuid) as is_at_rest:
+            if is_at_rest:
+                _delete_accelerators(context, bound)
+
+
 def has_accelerators(spec: objects.RequestSpec) -> bool:
     """Tell whether the flavor of a server, or a port, wants accelerators."""
     networks: ty.Any = ()

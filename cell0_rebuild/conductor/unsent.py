@@ -12,15 +12,19 @@ import contextlib
 import contextvars
 import typing as ty
 
+from nova.compute import vm_states
 from nova import exception
 from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild import cells
+from cell0_rebuild.conductor import burial
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild import db_errors
+from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import into_cell0
 
 if ty.TYPE_CHECKING:
     from nova.conductor import manager as conductor
@@ -64,19 +68,18 @@ def cleanup_build_artifacts(
         wrapped(context, exc, instances, build_requests, request_specs,
                 block_device_mappings, tags, cell_mapping_cache)
         return
-    for instance, build_request, spec in zip(
-            instances, build_requests, request_specs):
+    for instance, spec in zip(instances, request_specs):
         # Nova has none for a server that is buried or deleted by now.
         if instance is None:
             continue
         try:
+            cell = cell_mapping_cache[instance.uuid]
             if instance.uuid == _unbound.get():
-                # Its owner has reached it in its cell.
-                wrapped(context, exc, [instance], [build_request], [spec],
-                        block_device_mappings, tags, cell_mapping_cache)
+                _bury_from_cell(manager, context, exc, instance, spec, cell)
             elif (unsent := _unsent(context, instance.uuid)) is not None:
-                _leave_cell(
-                    context, instance, cell_mapping_cache[instance.uuid])
+                cell_db.remove(context, instance.uuid, cell)
+                # The server gets another ID in cell0.
+                ec2.forget_id(instance.uuid)
                 manager._bury_in_cell0(
                     context, spec, exc, build_requests=[unsent],
                     block_device_mapping=block_device_mappings, tags=tags)
@@ -104,18 +107,24 @@ def _unsent(
         return None
 
 
-def _leave_cell(
-    context: nova_context.RequestContext, instance: objects.Instance,
+def _bury_from_cell(
+    manager: conductor.ComputeTaskManager,
+    context: nova_context.RequestContext, exc: Exception,
+    instance: objects.Instance, spec: objects.RequestSpec,
     cell: objects.CellMapping,
 ) -> None:
-    """Delete the row of a server in its cell, for good.
+    """Bury a server whose accelerators failed.
 
-    For one that is deleted softly, a compute would take the allocations away
-    that a later build claims on its host.
+    Its owner has reached it in its cell, and sees it fail there.
     """
-    targeted = cells.targeted(context, cell)
-    with instance.obj_alternate_context(targeted), contextlib.suppress(
-            exception.InstanceNotFound):
-        instance.destroy(hard_delete=True)
-    # The server gets another ID in cell0.
-    ec2.forget_id(instance.uuid)
+    with contextlib.suppress(exception.InstanceNotFound):
+        manager._set_vm_state_and_notify(
+            cells.targeted(context, cell), instance.uuid, 'build_instances',
+            {'vm_state': vm_states.ERROR, 'task_state': None}, exc, spec)
+    retained = burial.retained_of(instance.uuid)
+    assert retained is not None
+    if into_cell0.bury(context, instance.uuid, cell, retained,
+                       spec.availability_zone):
+        ec2.forget_id(instance.uuid)
+    resource_claims.release_all(context, instance.uuid)
+    resource_claims.release_all_accelerators(context, spec)

@@ -9,7 +9,6 @@ they are not: ``test_burials``.
 import threading
 
 import ddt
-from nova.tests.functional import test_servers as nova_tests
 from oslo_db import exception as db_exc
 
 from tests.functional import base
@@ -185,7 +184,7 @@ class UnsentTest(UnsentMixin, base.FunctionalTestCase):
         self.assertTrue(died.wait(60))
         return server
 
-    @ddt.data('nova.objects.Instance.destroy', f'{_MANAGER}._bury_in_cell0')
+    @ddt.data('nova.db.main.api.constraint', f'{_MANAGER}._bury_in_cell0')
     def test_if_the_conductor_dies_its_owner_can_delete_it(self, step):
         server = self.die(step, 'before')
         self.assert_shown_once(server['id'], 'BUILD')
@@ -241,13 +240,3 @@ class UnsentTest(UnsentMixin, base.FunctionalTestCase):
         self.assertTrue(deleted.wait(60))
         self._wait_until_deleted(server)
         self.assertEqual([], self.api.get_servers())
-
-
-class UnsentAcceleratorTest(UnsentMixin, base.Cell0RebuildMixin,
-                            nova_tests.AcceleratorServerBase):
-
-    def test_without_accelerators_it_ends_as_in_nova(self):
-        flavor = self._create_acc_flavor()
-        self.cyborg.mock_bind_arqs.side_effect = Exception('no')
-        server = self.create(flavorRef=flavor)
-        self.assert_is_refused(server, 'Exception', ('create', {}))
