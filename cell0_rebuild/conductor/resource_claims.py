@@ -9,8 +9,6 @@ the claim of a stale attempt may stand beside that of the live server.
 
 from __future__ import annotations
 
-import collections
-import collections.abc
 import typing as ty
 
 from nova.accelerator import cyborg
@@ -18,7 +16,6 @@ from nova.compute import vm_states
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
-from oslo_serialization import jsonutils
 import tenacity
 
 from cell0_rebuild import allocations
@@ -78,68 +75,12 @@ def _release_on_host(
     report_client: report.SchedulerReportClient, instance_uuid: str,
     selection: objects.Selection, place: _RestingPlace,
 ) -> None:
-    if place.node == selection.nodename:
-        _tell_doubled(context, report_client, instance_uuid, selection)
-    else:
+    # On the host of the server the two claims are one, unless the host has
+    # several providers of a resource. The compute may have read both.
+    if place.node != selection.nodename:
         with allocations.translated():
             report_client.remove_provider_tree_from_instance_allocation(
                 context, instance_uuid, selection.compute_node_uuid)
-
-
-def _tell_doubled(
-    context: nova_context.RequestContext,
-    report_client: report.SchedulerReportClient, instance_uuid: str,
-    selection: objects.Selection,
-) -> None:
-    """Warn of what a stale attempt has claimed on the host of the server.
-
-    The two claims are one, unless the host has several nested providers of a
-    resource, say two GPUs, or several shared ones. It stays: the compute may
-    have read both claims, and the server may use what is the stale one.
-    """
-    with allocations.translated():
-        found = report_client.get_allocs_for_consumer(context, instance_uuid)
-    stale = doubled(found['allocations'], jsonutils.loads(
-        selection.allocation_request)['allocations'])
-    if stale:
-        LOG.warning(
-            'A rebuild that became stale has claimed resources of providers '
-            '%(providers)s on the host of the server, beside those that the '
-            'server had there. They stay until it is deleted, or until '
-            '"openstack resource provider allocation unset --provider" '
-            'releases what it does not use.',
-            {'providers': ', '.join(sorted(stale))},
-            instance_uuid=instance_uuid)
-
-
-def doubled(
-    allocations: dict[str, ty.Any], claim: dict[str, ty.Any]
-) -> set[str]:
-    """Return the providers of a claim that other providers stand in for.
-
-    :param allocations: of the server, ``{provider: {'resources': {class:
-        amount}}}``; Nova has merged a claim of each attempt into them.
-    :param claim: what the stale attempt has claimed, in the same form.
-    :returns: none if the amounts do not show which are too many.
-    """
-    others = [allocation['resources']
-              for provider, allocation in allocations.items()
-              if provider not in claim]
-    classes = set().union(*others)
-    stale = {provider for provider, allocation in claim.items()
-             if provider in allocations
-             and classes.issuperset(allocation['resources'])}
-    claimed = _sums(claim[provider]['resources'] for provider in stale)
-    held = _sums(others)
-    if any(held[name] != amount for name, amount in claimed.items()):
-        return set()
-    return stale
-
-
-def _sums(
-    parts: collections.abc.Iterable[dict[str, int]]
-) -> collections.Counter[str]:
-    return sum(map(collections.Counter, parts), collections.Counter())
 
 
 def release_leftovers(

@@ -89,18 +89,12 @@ class StaleAttemptTest(StaleTestCase):
         return self._select(*args, **kwargs)
 
     def test_a_late_host_is_told_of_while_placement_does_not_answer(self):
-        self._assert_told_without_placement(self._select_another)
-
-    def test_the_same_host_is_told_of_while_placement_does_not_answer(self):
-        self._assert_told_without_placement(self._select)
-
-    def _assert_told_without_placement(self, select):
         def fail(*args, **kwargs):
             raise exception.ConsumerAllocationRetrievalFailed(
                 consumer_uuid=self.server['id'], error='away')
 
         def select_at_last(*args, **kwargs):
-            hosts = select(*args, **kwargs)
+            hosts = self._select_another(*args, **kwargs)
             self.stub_out(
                 'nova.scheduler.client.report.SchedulerReportClient.'
                 'get_allocs_for_consumer', fail)
@@ -124,7 +118,7 @@ class LateHostWithGpusTest(StaleTestCase):
         return super().bury(flavorRef=self._create_flavor(
             extra_spec={f'resources:{self.GPU}': '1'}), **body)
 
-    def test_a_late_host_that_claims_another_gpu_is_told(self):
+    def test_a_late_host_that_claims_another_gpu_takes_none_away(self):
         host = self._get_provider_uuid_by_host('host1')
         gpus = [self._add_gpu(host, name) for name in ('gpu1', 'gpu2')]
         claimed = []
@@ -140,11 +134,9 @@ class LateHostWithGpusTest(StaleTestCase):
         self.wait_until_answered()
         before, between = claimed
         self.assertEqual({host, *gpus}, set(between))
-        [other] = set(between) - set(before)
+        self.assertEqual(1, len(set(between) - set(before)))
         # The compute may have given the server both.
         self.assertEqual(between, self._claimed())
-        self.assertIn(f'has claimed resources of providers {other} on',
-                      self.stdlog.logger.output)
 
     def _claimed(self):
         return {provider: found['resources'] for provider, found in
