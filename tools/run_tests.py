@@ -20,6 +20,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from stestr.commands import run as command_run
@@ -33,6 +34,8 @@ from tests import signatures  # noqa: E402
 # Where stestr keeps the results of each suite, from ROOT. Without it, it is
 # where stestr looks by itself: "stestr last" shows the suite that ran last.
 STATE = os.environ.get('CELL0_REBUILD_STATE')
+# Whether the suites are measured that are.
+COVER = 'CELL0_REBUILD_COVER' in os.environ
 
 _SUITES = yaml.safe_load((ROOT / 'tests/suites.yaml').read_text())
 FURTHER, LONG = _SUITES['further'], _SUITES['long']
@@ -93,7 +96,7 @@ def environment(suite):
     """
     # What stestr starts its workers with: not what PYTHON was for others.
     worker = sys.executable
-    if suite in MEASURED and 'CELL0_REBUILD_COVER' in os.environ:
+    if suite in MEASURED and COVER:
         worker = f'{worker} -m coverage run'
     threads = signatures.read(
         'nova.monkey_patch', '_get_concurrency_from_config') is not None
@@ -117,9 +120,24 @@ def command(suite, arguments):
         # A functional test waits for half of its time, so one worker more
         # than there are processors has them all busy.
         workers = ['--concurrency', str((os.cpu_count() or 1) + 1)]
+    if suite == 'unit' and not COVER and arguments[-1:] == filters and (
+            module := module_of(suite, filters[0])):
+        return stestr(
+            'run', suite, *arguments[:-1], '--no-discover', module)
     # An option that is given again later is the one that counts.
     return stestr('run', suite, *workers, *arguments,
                   *([] if filters else filter(None, [chosen(suite)])))
+
+
+def module_of(suite, pattern):
+    """Return the only module of a suite with a name; else None.
+
+    Nothing else has to be loaded for it.
+    """
+    found = [path for path in (ROOT / 'tests' / suite).rglob('test_*.py')
+             if path.stem == pattern]
+    return '.'.join(found[0].relative_to(ROOT).with_suffix('').parts) if (
+        len(found) == 1) else None
 
 
 def whole(suite):
@@ -171,23 +189,26 @@ def follow(line, wanted, out):
     :returns: its exit code, and what it said.
     """
     said, silence = [], SILENCE * int(wanted['OS_TEST_TIMEOUT'])
-    process = subprocess.Popen(
-        line, cwd=ROOT, env=wanted, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True)
-    RUNNING.add(process)
-    try:
-        while True:
-            if not select.select([process.stdout], [], [], silence)[0]:
-                end(process, signal.SIGABRT)
-            if not (chunk := os.read(process.stdout.fileno(), 65536)):
-                break
-            said.append(chunk.decode(errors='replace'))
-            print(said[-1], end='', file=out, flush=True)
-        return process.wait(), ''.join(said)
-    finally:
-        end(process, signal.SIGTERM)
-        RUNNING.discard(process)
-        process.stdout.close()
+    with tempfile.TemporaryFile('w+') as errors, subprocess.Popen(
+            line, cwd=ROOT, env=wanted, stdout=subprocess.PIPE, stderr=errors,
+            start_new_session=True) as process:
+        RUNNING.add(process)
+        try:
+            while True:
+                if not select.select([process.stdout], [], [], silence)[0]:
+                    end(process, signal.SIGABRT)
+                if not (chunk := os.read(process.stdout.fileno(), 65536)):
+                    break
+                said.append(chunk.decode(errors='replace'))
+                print(said[-1], end='', file=out, flush=True)
+            code = process.wait()
+        finally:
+            end(process, signal.SIGTERM)
+            RUNNING.discard(process)
+        if code and '\nFailed ' not in ''.join(said):
+            errors.seek(0)
+            print(errors.read()[-20000:], file=out)
+    return code, ''.join(said)
 
 
 def end(process, how):
