@@ -99,9 +99,9 @@ class Asking:
             if run.stopped() or result.probe_seconds >= most:
                 break
             now = self._clock().seconds
-            fails = ledger.waste.of(question, now) or (
+            fails = ledger.waste.is_charged(question, now) or (
                 question not in ledger.rooms
-                and all(ledger.waste.of(one, now) for one in askers))
+                and all(ledger.waste.is_charged(one, now) for one in askers))
             if fails and not self._extra:
                 continue
             room, seconds = self._asked(question, self._eyes.room, run)

@@ -15,9 +15,13 @@ from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
+from cell0_rebuild.wait import waste
 
 if ty.TYPE_CHECKING:
     from oslo_config import cfg
+
+# By the project and the kind.
+Groups = dict[tuple[str, values.Kind], list[values.Waiting]]
 
 
 @dataclasses.dataclass
@@ -91,19 +95,39 @@ def ready(
     return could, reasons
 
 
-def queues(
+def grouped(
     servers: collections.abc.Iterable[values.Waiting],
     kinds: collections.abc.Mapping[str, values.Kind],
-    ledger: ledgers.Ledger, now: values.Now,
-) -> list[Queue]:
-    """Return the queues of servers; who has no kind is left out."""
-    found: dict[tuple[str, values.Kind], list[values.Waiting]] = {}
+) -> Groups:
+    """Return the servers by project and kind; who has no kind is left out."""
+    found: Groups = {}
     for server in servers:
         kind = kinds.get(server.uuid)
         if kind is not None:
             found.setdefault((server.project_id, kind), []).append(server)
+    return found
+
+
+def peers(
+    project_ids: collections.abc.Set[str], groups: Groups
+) -> waste.Groups:
+    """Return who takes turns with each other.
+
+    :param project_ids: of all who wait.
+    """
+    found: waste.Groups = {'': project_ids}
+    for (project_id, kind), servers in groups.items():
+        found[project_id] = found.get(project_id, frozenset()) | {kind}
+        found[project_id, kind] = {server.uuid for server in servers}
+    return found
+
+
+def queues(
+    groups: Groups, ledger: ledgers.Ledger, now: values.Now
+) -> list[Queue]:
+    """Return a queue of each group."""
     return [
         Queue(project_id, kind, sorted(alike, key=lambda server: (
             -server.priority, ledger.waste.of(server.uuid, now.seconds),
             order.turn(server))))
-        for (project_id, kind), alike in found.items()]
+        for (project_id, kind), alike in groups.items()]

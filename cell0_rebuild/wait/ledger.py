@@ -143,6 +143,7 @@ class Ledger:
         A shape whose servers all rest is not among them: its credits are
         forgotten after a day.
         """
+        self.rests.forget_old(now)
         self.trusted &= projects
         self.away = {project_id: away for project_id, away
                      in self.away.items() if project_id in projects}

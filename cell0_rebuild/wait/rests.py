@@ -46,8 +46,6 @@ class Rests:
         :param shortest: the first rest.
         :param longest: the longest one.
         """
-        self._rests = {one: rest for one, rest in self._rests.items()
-                       if rest.until + _LIFE > now}
         times = self.times(who) + 1
         self._rests[who] = _Rest(reason, times, now + pacing.rest(
             str(who), times, shortest, longest).total_seconds())
@@ -61,6 +59,11 @@ class Rests:
         """Return how many times in a row somebody rested."""
         rest = self._rests.get(who)
         return 0 if rest is None else rest.times
+
+    def forget_old(self, now: float) -> None:
+        """Forget what has not been refused for long."""
+        self._rests = {one: rest for one, rest in self._rests.items()
+                       if rest.until + _LIFE > now}
 
     def end(self, who: _Who) -> None:
         """Forget somebody: it was not refused."""

@@ -164,10 +164,13 @@ class Sweeper:
                  if isinstance(kind, values.Kind)}
         self._ledger.recall(
             run.waiting.values(), with_kind, self._teller.published, now)
-        queues = candidates.queues(could, with_kind, self._ledger, now)
+        groups = candidates.grouped(could, with_kind)
+        project_ids = {server.project_id for server in within}
+        self._ledger.waste.admit(
+            candidates.peers(project_ids, groups), now.seconds)
+        queues = candidates.queues(groups, self._ledger, now)
         shapes = {queue.kind.shape for queue in queues}
-        self._ledger.keep(
-            {server.project_id for server in within}, shapes, now.seconds)
+        self._ledger.keep(project_ids, shapes, now.seconds)
         result.shapes = len(shapes)
         self._asking.begin(run)
         return known.Seen(queues, reasons, self._teller.published)

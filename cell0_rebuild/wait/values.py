@@ -191,8 +191,19 @@ class Room:
         return self.hosts > 0
 
 
+class _Hashed:
+    """What is a key so often that its hash is worth keeping."""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(dataclasses.astuple(ty.cast(ty.Any, self)))
+
+
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class Shape(_Hashed):
     """What servers have room for together, whatever filters say of each.
 
     :param question: for Placement.
@@ -202,6 +213,7 @@ class Shape:
 
     question: Question
     group: str | None = None
+    __hash__ = _Hashed.__hash__
 
     def taken_by(self, other: Shape) -> int:
         """Return how many servers of this shape lose their room, at most.
@@ -222,7 +234,7 @@ class Shape:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class Kind(_Hashed):
     """Servers of one kind are taken or refused together.
 
     :param likeness: what only filters read; see :mod:`likeness`.
@@ -230,6 +242,7 @@ class Kind:
 
     shape: Shape
     likeness: str = ''
+    __hash__ = _Hashed.__hash__
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,8 @@ _HALF = 600.0
 _LEAST = 0.01
 
 _Who = collections.abc.Hashable
+Groups = dict[_Who, collections.abc.Set[_Who]]
+_NOBODY = frozenset[_Who]()
 
 
 class Waste:
@@ -19,14 +21,47 @@ class Waste:
 
     def __init__(self) -> None:
         self._wasted: dict[_Who, tuple[float, float]] = {}
+        self._present: Groups = {}
+        self._blameless = set[_Who]()
+
+    def admit(self, groups: Groups, now: float) -> None:
+        """Let newcomers begin just above the least waste of their peers.
+
+        Else those who come again and again always pass who has failed once.
+        What is too little to count is forgotten.
+
+        :param groups: all that there are, by what they have in common. Who was
+            in none of them the last time, and was not charged, is a newcomer.
+        """
+        self._wasted = {one: wasted for one, wasted in self._wasted.items()
+                        if self._left(*wasted, now) > _LEAST}
+        present: Groups = {}
+        for name in {**self._present, **groups}:
+            former, peers = (
+                found.get(name, _NOBODY) for found in (self._present, groups))
+            charged = former & self._wasted.keys()
+            newcomers = peers - former - self._wasted.keys()
+            # Where somebody has no waste, that is the least.
+            if newcomers and charged and not former & peers - charged:
+                least = min(self.of(one, now) for one in charged)
+                for one in newcomers:
+                    self._wasted[one] = least + _LEAST, now
+                    self._blameless.add(one)
+            if left := peers | charged:
+                present[name] = left
+        self._present = present
+        self._blameless &= self._wasted.keys()
+
+    def is_charged(self, who: _Who, now: float) -> bool:
+        """Tell whether something was wasted on somebody himself."""
+        return who not in self._blameless and self.of(who, now) > 0
 
     def charge(self, who: _Who, now: float, amount: float = 1.0) -> None:
         """Charge somebody.
 
         :param now: seconds of a clock that never goes back.
         """
-        self._wasted = {one: wasted for one, wasted in self._wasted.items()
-                        if self._left(*wasted, now) > _LEAST}
+        self._blameless.discard(who)
         left, since = self._wasted.get(who, (0.0, now))
         # What is charged may be older than what was charged.
         last = max(since, now)

@@ -59,7 +59,8 @@ class DecideTestCase(testtools.TestCase):
         """Decide about servers of kinds."""
         queues = [queue for kind, servers in waiting.items()
                   for queue in candidates.queues(
-                      servers, {one.uuid: kind for one in servers},
+                      candidates.grouped(
+                          servers, {one.uuid: kind for one in servers}),
                       self.ledger, self.present())]
         return decide.Decision(
             known.Seen(queues, {}, lambda uuid: None),

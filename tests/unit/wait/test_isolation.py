@@ -289,3 +289,30 @@ class PlacementTest(isolation_base.IsolationTestCase):
         self.cloud.fail = fail
         self.cloud.sweeper.sweep()
         self.assertIsNotNone(self.requested(others))
+
+
+@ddt.ddt
+class NewcomersTest(isolation_base.IsolationTestCase):
+    """Who fails for the first time comes again and again."""
+
+    @ddt.data(
+        lambda number: (f'new-{number}', clouds.SMALL),
+        lambda number: ('old', samples.kind(
+            'resources=VCPU:1', likeness=str(number))),
+        lambda number: ('old', clouds.SMALL))
+    def test_who_was_refused_once_comes_before_those(self, newcomer):
+        self.cloud.section.per_minute = 1
+        [old] = self.cloud.wait(1, 'old')
+        self.answer(Outcome.BLOCKED)
+        self.offending.add(old)
+        self.cloud.sweeper.sweep()
+        self.offending.remove(old)
+        for number in range(20):
+            project, kind = newcomer(number)
+            self.offending.update(self.cloud.wait(
+                2, project, kind, age=-self.cloud.seconds / HOUR))
+            self.cloud.run(60)
+        again = [seconds for seconds, uuid in self.cloud.requests
+                 if uuid == old][1:]
+        self.assertEqual(1, len(again))
+        self.assertLess(again[0], 600)
