@@ -32,6 +32,8 @@ _SHORT_LIFE = 300.0
 # How long a question rests that Placement fails for: it may be too hard, and
 # the failure may come after a minute.
 _FAILED = datetime.timedelta(minutes=5)
+# With so many that have no room each question is compared, at most.
+_COMPARED = 20
 # Of a project for which Placement fails: as if its quota were used up.
 _UNKNOWN = 1.0
 
@@ -90,38 +92,52 @@ class Asking:
     ) -> None:
         """Ask about as many questions as the budget allows.
 
+        There is no room for what asks for more than what has none.
         What fails takes long. Where it is to be expected, only what is saved
         up is spent on it.
         """
         ledger, result = self._ledger, run.result
         most = pacing.most_seconds(run.section.probe_budget)
+        full: list[values.Question] = []
         for question, askers in projects.items():
-            if run.stopped() or result.probe_seconds >= most:
+            if run.stopped():
                 break
             now = self._clock().seconds
             fails = ledger.waste.is_charged(question, now) or (
                 question not in ledger.rooms
                 and all(ledger.waste.is_charged(one, now) for one in askers))
-            if fails and not self._extra:
+            room: values.Room | None = None
+            if any(question.asks_for_more(than) for than in full[:_COMPARED]):
+                room = values.Room(0)
+            elif result.probe_seconds >= most or (fails and not self._extra):
                 continue
-            room, seconds = self._asked(question, self._eyes.room, run)
-            now = self._clock().seconds
-            result.probes += 1
-            if room is None:
-                self._extra.spend(seconds)
-                for one in (question, *askers):
-                    ledger.waste.charge(one, now)
-                ledger.rests.begin(
-                    question, texts.PLACEMENT_FAILS, now, _FAILED, _FAILED)
             else:
+                room, seconds = self._asked(question, self._eyes.room, run)
+                result.probes += 1
+                if room is None:
+                    self._extra.spend(seconds)
+                    self._failed(question, askers)
+                    continue
                 result.probe_seconds += seconds
-                run.answers.rooms[question] = room
-                ledger.rooms[question] = room, now
+                if not room and not room.problem:
+                    full.append(question)
+            run.answers.rooms[question] = room
+            ledger.rooms[question] = room, run.now.seconds
         run.answers.rooms_end = True
         result.oldest_answer_seconds = max((
             self._clock().seconds - ledger.rooms[question][1]
             for question in projects if question in ledger.rooms),
             default=0.0)
+
+    def _failed(
+        self, question: values.Question,
+        askers: collections.abc.Iterable[str],
+    ) -> None:
+        now = self._clock().seconds
+        for one in (question, *askers):
+            self._ledger.waste.charge(one, now)
+        self._ledger.rests.begin(
+            question, texts.PLACEMENT_FAILS, now, _FAILED, _FAILED)
 
     def shares(self, project_ids: list[str], run: known.Run) -> None:
         """Ask what projects use, while the budget allows it."""

@@ -88,7 +88,8 @@ class Decision:
         """Return the questions that are to be asked, and of which projects.
 
         Those come first on which nothing was wasted, and of these the one that
-        was not asked for the longest time.
+        was not asked for the longest time. Then the least is first: there may
+        be no room for it.
         """
         projects: dict[values.Question, set[str]] = {}
         for queue in self._seen.queues:
@@ -100,7 +101,8 @@ class Decision:
         return dict(sorted(projects.items(), key=lambda item: (
             waste.of(item[0], now),
             min(waste.of(one, now) for one in item[1]),
-            self._ledger.rooms.get(item[0], (None, -math.inf))[1])))
+            self._ledger.rooms.get(item[0], (None, -math.inf))[1],
+            item[0].size)))
 
     def reasons(self) -> dict[str, values.Reason]:
         """Return why each server waits that was not sent by now.

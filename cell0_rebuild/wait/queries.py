@@ -19,6 +19,10 @@ _NAMED = re.compile(
     '(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{0,64})')
 _Pairs = list[tuple[str, str]]
 
+# A host that has more of these free has any less, too. Of others a provider
+# may give only multiples, or no less than some amount.
+_DIVISIBLE = ('VCPU', 'PCPU', 'MEMORY_MB', 'DISK_GB')
+
 
 class Kind(enum.Enum):
     """What a demand is about."""
@@ -83,6 +87,51 @@ def limited(query: str, most: int) -> str:
     pairs = [(name, value) for name, value in parse.parse_qsl(query)
              if name != 'limit']
     return parse.urlencode(sorted([*pairs, ('limit', str(most))]))
+
+
+class Parts:
+    """What a query asks for, to be compared.
+
+    :ivar amounts: of the divisible resources that may be on any provider.
+    :ivar others: all else.
+    :ivar size: who asks for the same and more has a greater one.
+    """
+
+    def __init__(self, query: str) -> None:
+        found = demands(query)
+        self.amounts = {demand.what: demand.amount for demand in found
+                        if not demand.group and demand.what in _DIVISIBLE}
+        # Groups are named by all of them.
+        self.others = frozenset(
+            pair for name, value in parse.parse_qsl(query)
+            for pair in _compared(name, value))
+        self.size = len(found), sum(self.amounts.values())
+
+
+def _compared(
+    name: str, value: str
+) -> collections.abc.Iterator[tuple[str, str]]:
+    match = _NAMED.fullmatch(name)
+    if match is not None and match[2]:
+        # They are compared as a whole.
+        yield 'groups', f'{name}={value}'
+    elif name in ('resources', 'required', 'root_required'):
+        for item in value.split(','):
+            if item.partition(':')[0] not in _DIVISIBLE:
+                yield name, item
+    elif name != 'limit':
+        yield name, value
+
+
+def asks_for_more(one: Parts, other: Parts) -> bool:
+    """Tell whether a query asks for the same as another one, or for more.
+
+    If not, it still may. Where there is no room for the other one, there is
+    none for such a query.
+    """
+    return other.others <= one.others and all(
+        amount <= one.amounts.get(name, 0)
+        for name, amount in other.amounts.items())
 
 
 def canonical(query: str) -> str:

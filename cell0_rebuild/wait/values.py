@@ -170,6 +170,18 @@ class Question(ty.NamedTuple):
     query: str
     fallback: str | None = None
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """What is greater for a question that asks for more."""
+        return _parts(self.query).size
+
+    def asks_for_more(self, than: Question) -> bool:
+        """Tell whether there is no room where another one has none."""
+        return all(
+            any(queries.asks_for_more(_parts(query), _parts(other))
+                for other in than if other is not None)
+            for query in self if query is not None)
+
 
 @dataclasses.dataclass(frozen=True)
 class Room:
@@ -292,6 +304,11 @@ class Ended:
 
     state: State
     waited: datetime.timedelta | None = None
+
+
+@functools.lru_cache(1 << 14)
+def _parts(query: str) -> queries.Parts:
+    return queries.Parts(query)
 
 
 def _amounts(query: str) -> dict[str, list[int]]:

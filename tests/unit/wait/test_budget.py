@@ -43,6 +43,27 @@ class BudgetTest(isolation_base.IsolationTestCase):
                  for number in range(1000)]
         self.assertEqual((1, 2), (min(times), max(times)))
 
+    @isolation_base.spread()
+    def test_what_asks_for_more_than_has_no_room_is_not_asked_for(
+            self, projects):
+        self.cloud.takes['VCPU'] = 0.03
+        kinds = [samples.kind(f'resources=MEMORY_MB:{number},VCPU:1')
+                 for number in range(1, 101)]
+        # The least one is asked first, whenever it came.
+        self.offend(100, projects, lambda number: kinds[99 - number])
+        for kind in kinds:
+            self.cloud.rooms[kind.shape.question] = 0
+        swept = self.cloud.run(60)
+        self.assertEqual(1, swept.probes)
+        self.assertEqual({kinds[0].shape.question}, {
+            asked for asked in self.cloud.asked if asked != 'short'})
+        self.assertEqual({'capacity'}, {
+            reason.code.value for reason in swept.reasons.values()})
+        self.cloud.rooms[kinds[0].shape.question] = 5
+        self.cloud.rooms[kinds[1].shape.question] = 0
+        swept = self.cloud.sweeper.sweep()
+        self.assertEqual(2, swept.probes)
+
     def test_room_for_one_of_many_shapes_is_found_in_its_turn(self):
         self.fill(300)
         self.cloud.run(HOUR / 3)

@@ -2,6 +2,7 @@
 
 from urllib import parse
 
+import ddt
 import hypothesis
 from hypothesis import strategies as st
 import testtools
@@ -146,3 +147,41 @@ class CanonicalTestCase(testtools.TestCase):
     def test_once_is_enough(self, query):
         canonical = queries.canonical(query)
         self.assertEqual(canonical, queries.canonical(canonical))
+
+
+@ddt.ddt
+class CoveredTest(testtools.TestCase):
+    """Where there is no room for one query, there is none for another."""
+
+    @ddt.data(
+        # The same and more of it.
+        ('resources=VCPU:1', 'resources=VCPU:2', True),
+        ('resources=VCPU:2', 'resources=VCPU:1', False),
+        ('resources=VCPU:1', 'resources=VCPU:1,DISK_GB:1', True),
+        ('resources=VCPU:1,DISK_GB:1', 'resources=VCPU:1', False),
+        # Not each host has an amount that is a multiple of another one.
+        ('resources=CUSTOM_A:1', 'resources=CUSTOM_A:2', False),
+        ('resources=CUSTOM_A:1', 'resources=CUSTOM_A:1,VCPU:1', True),
+        ('resources=VCPU:1', 'required=A&resources=VCPU:1', True),
+        ('required=A&resources=VCPU:1', 'resources=VCPU:1', False),
+        ('required=A&resources=VCPU:1', 'required=!A&resources=VCPU:1', False),
+        ('resources=VCPU:1', 'member_of=in:a&resources=VCPU:1', True),
+        ('member_of=in:a&resources=VCPU:1', 'member_of=in:b&resources=VCPU:1',
+         False),
+        # Groups are compared as a whole, and so are their relations.
+        ('resources=VCPU:1', 'resources=VCPU:1&resources_0=A:1', True),
+        ('resources=VCPU:1&resources_0=A:1', 'resources=VCPU:1', False),
+        ('resources_0=VCPU:1', 'resources=VCPU:1', False),
+        ('resources=VCPU:1&resources_0=A:1',
+         'resources=VCPU:2&resources_0=A:1', True),
+        ('group_policy=isolate&resources=VCPU:1&resources_0=A:1',
+         'group_policy=none&resources=VCPU:2&resources_0=A:1', False),
+        ('root_required=A&resources=VCPU:1',
+         'root_required=B&resources=VCPU:1', False),
+        ('limit=50&resources=VCPU:1', 'limit=1000&resources=VCPU:1', True),
+        # What is not known could mean anything.
+        ('strange=1&resources=VCPU:1', 'resources=VCPU:1', False))
+    @ddt.unpack
+    def test_it_asks_for_the_same_and_more(self, less, more, covered):
+        self.assertIs(covered, queries.asks_for_more(
+            queries.Parts(more), queries.Parts(less)))
