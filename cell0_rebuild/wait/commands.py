@@ -21,6 +21,13 @@ class AskRooms:
 
 
 @dataclasses.dataclass(frozen=True)
+class AskGroups:
+    """Ask the cells where the members of server groups are."""
+
+    uuids: set[str]
+
+
+@dataclasses.dataclass(frozen=True)
 class AskBuilds:
     """Ask the cells how builds have ended."""
 
@@ -46,4 +53,5 @@ class Send:
     requests: list[values.Request]
 
 
-Command = ty.Union[AskRooms, AskBuilds, AskShares, AskShort, Send]
+Command = ty.Union[
+    AskRooms, AskGroups, AskBuilds, AskShares, AskShort, Send]

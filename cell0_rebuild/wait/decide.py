@@ -66,6 +66,10 @@ class Decision:
             return commands.AskRooms(unknown)
         with_room = [queue for queue in self._seen.queues
                      if self._has_room(queue)]
+        groups = {queue.kind.shape.group for queue in with_room}
+        if unknown_groups := {group for group in groups if group is not None
+                              and group not in self._answers.groups}:
+            return commands.AskGroups(unknown_groups)
         if with_room and not self._answers.builds:
             return commands.AskBuilds()
         # Unknown ones come before old ones.
@@ -167,12 +171,20 @@ class Decision:
         """
         room = self._answers.rooms.get(shape.question)
         if room is not None:
+            if room and not self._room_of(shape):
+                return texts.GROUP_HAS_NO_HOST
             return self._rest(shape) if room else self._no_room(
                 shape.question, room)
         old, _ = self._ledger.rooms.get(shape.question, (None, 0.0))
         if old is None:
             return texts.OTHERS_ASKED
         return texts.ITS_TURN if old else self._no_room(shape.question, old)
+
+    def _room_of(self, shape: values.Shape) -> values.Room:
+        """Return what Placement has, and what the group leaves of it."""
+        members = self._answers.groups.get(shape.group or '')
+        room = self._answers.rooms[shape.question]
+        return room if members is None else members.narrowed(room)
 
     def _no_room(
         self, question: values.Question, room: values.Room
@@ -334,7 +346,7 @@ class Decision:
         Placement does not know yet that they will take some. Servers of a
         group may each need a host of its own.
         """
-        room = self._answers.rooms[shape.question]
+        room = self._room_of(shape)
         sent = [*self._without_host.elements(), *(
             request.kind.shape for request in self._batch)]
         if shape.group is not None:

@@ -12,6 +12,7 @@ import typing as ty
 from cell0_rebuild.wait import builds
 from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import eligibility
+from cell0_rebuild.wait import groups
 from cell0_rebuild.wait import kinds
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import probes
@@ -59,6 +60,12 @@ class Eyes:
         """
         self._kinds.keep(waiting)
         return self._kinds.of(uuids)
+
+    def groups(
+        self, uuids: collections.abc.Set[str]
+    ) -> dict[str, values.Members]:
+        """Tell where the members of groups are; see :func:`groups.of`."""
+        return groups.of(self._context, uuids, self._cells)
 
     def state(self, uuid: str) -> values.State:
         """Tell where a server is: still sent, if a database is away."""

@@ -35,6 +35,7 @@ class Answers:
 
     :param rooms: what Placement has; a question that it fails for rests.
     :param rooms_end: whether it is asked about no more of them.
+    :param groups: where the members of server groups are.
     :param builds: whether the ledger has learned how builds have ended.
     :param shares: of the quota that a project uses, perhaps of old.
     :param old_shares: whose share was not asked for a while.
@@ -46,6 +47,8 @@ class Answers:
     rooms: dict[values.Question, values.Room] = dataclasses.field(
         default_factory=dict)
     rooms_end: bool = False
+    groups: dict[str, values.Members] = dataclasses.field(
+        default_factory=dict)
     builds: bool = False
     shares: dict[str, float] = dataclasses.field(default_factory=dict)
     old_shares: set[str] = dataclasses.field(default_factory=set)

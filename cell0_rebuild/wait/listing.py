@@ -152,6 +152,7 @@ class _Asked:
         self._eyes, self._context = seen, context
         self._kinds: dict[bytes, values.Kind | values.Reason] = {}
         self._rooms: dict[values.Question, values.Room] = {}
+        self._groups: dict[str, values.Members] = {}
 
     def kind(self, uuid: str, alike: bytes) -> values.Kind | values.Reason:
         """Return the kind of a server, or why that cannot be told.
@@ -180,4 +181,14 @@ class _Asked:
         room = self._rooms[question]
         if room.problem:
             return room.problem
+        if room and kind.shape.group is not None:
+            room = self._members(kind.shape.group).narrowed(room)
+            if not room:
+                return texts.GROUP_HAS_NO_HOST
         return texts.ITS_TURN if room else texts.NO_HOST_HAS_ROOM
+
+    def _members(self, group: str) -> values.Members:
+        if group not in self._groups:
+            self._groups[group] = self._eyes.groups({group}).get(
+                group, values.Members())
+        return self._groups[group]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exc
@@ -57,8 +58,9 @@ def room(
             candidates = _without_pcpu(candidates)
         hosts = _hosts(candidates)
         # Placement may offer what is full, if it is told to be quick.
-        return values.Room(hosts, max(hosts, _servers(candidates)),
-                    is_fallback=is_fallback)
+        return values.Room(
+            len(hosts), max(len(hosts), _servers(candidates)),
+            is_fallback=is_fallback, providers=hosts)
     except (ValueError, LookupError, TypeError, AttributeError,
             ArithmeticError) as error:
         raise exceptions.NoPlacement(
@@ -94,6 +96,8 @@ def answer(
     query, fallback = question
     found = room(context, query if most is None else queries.limited(
         query, most))
+    if most is not None and found.hosts >= most:
+        found = dataclasses.replace(found, is_cut=True)
     if found or fallback is None:
         return found
     return room(context, fallback, is_fallback=True) or found
@@ -109,10 +113,10 @@ def _without_pcpu(candidates: ty.Any) -> ty.Any:
         if not pinning & _roots(candidates, request)]}
 
 
-def _hosts(candidates: ty.Any) -> int:
-    return len(set().union(*(
+def _hosts(candidates: ty.Any) -> frozenset[str]:
+    return frozenset[str]().union(*(
         _roots(candidates, request)
-        for request in candidates['allocation_requests'])))
+        for request in candidates['allocation_requests']))
 
 
 def _roots(candidates: ty.Any, request: ty.Any) -> set[str]:

@@ -23,6 +23,11 @@ class Eyes(ty.Protocol):
     ) -> dict[str, values.Kind | values.Reason]:
         """Return the kinds of servers, or why that cannot be told."""
 
+    def groups(
+        self, uuids: collections.abc.Set[str]
+    ) -> dict[str, values.Members]:
+        """Tell where the members of server groups are."""
+
     def state(self, uuid: str) -> values.State:
         """Tell where a server is whose rebuild was accepted."""
 

@@ -185,6 +185,11 @@ class Sweeper:
             self._send(command.requests, run)
         elif isinstance(command, commands.AskRooms):
             self._asking.rooms(command.projects, run)
+        elif isinstance(command, commands.AskGroups):
+            found = self._eyes.groups(command.uuids)
+            run.answers.groups.update({
+                uuid: found.get(uuid, values.Members())
+                for uuid in command.uuids})
         elif isinstance(command, commands.AskShares):
             self._asking.shares(command.project_ids, run)
         elif isinstance(command, commands.AskShort):

@@ -19,6 +19,10 @@ MORE_IS_SHORT = _Reason(
     _Code.CAPACITY,
     'No host has room for the server, and more than one of the things that it '
     'asks for is short.')
+GROUP_HAS_NO_HOST = _Reason(
+    _Code.CAPACITY,
+    'No host has room for the server that the policy of its server group '
+    'allows.')
 FILTERS_REFUSE = _Reason(
     _Code.SCHEDULER,
     'There is room, but the last server like it that was tried found no host. '

@@ -192,15 +192,45 @@ class Room:
     :param problem: why Placement refuses to look, for example because it
         knows no such trait or resource class.
     :param is_fallback: whether it is room for VCPU in place of PCPU.
+    :param providers: the root providers of the hosts.
+    :param is_cut: whether there may be more hosts, which were not counted.
     """
 
     hosts: int
     servers: int = 0
     problem: Reason | None = None
     is_fallback: bool = False
+    providers: frozenset[str] = frozenset()
+    is_cut: bool = False
 
     def __bool__(self) -> bool:
         return self.hosts > 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Members:
+    """Where the members of a server group with a hard policy are.
+
+    :param full: the root providers of hosts that may have no other one.
+    :param only: those that alone may have another one; None is any.
+    """
+
+    full: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
+
+    def narrowed(self, room: Room) -> Room:
+        """Return the room that the policy leaves for another member.
+
+        Where not all hosts were counted, one of the others may have some.
+        """
+        left = room.providers - self.full
+        if self.only is not None:
+            left &= self.only
+        if len(left) == len(room.providers) or (not left and room.is_cut):
+            return room
+        return dataclasses.replace(
+            room, hosts=len(left), servers=min(room.servers, len(left)),
+            providers=left)
 
 
 class _Hashed:

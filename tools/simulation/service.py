@@ -141,6 +141,12 @@ class Service:
         """Return what each asks for."""
         return {one: self._known[one].kind for one in uuids}
 
+    def groups(
+        self, uuids: collections.abc.Set[str]
+    ) -> dict[str, values.Members]:
+        """Return none: there are no groups."""
+        return {}
+
     def state(self, uuid: str) -> values.State:
         """Tell where a server is."""
         at, state = self._ended.get(uuid, (0.0, _State.SENT))

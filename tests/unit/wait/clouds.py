@@ -32,6 +32,7 @@ class Cloud:
     :ivar broken: the hosts on which all builds fail.
     :ivar hosts: how many there are, which take builds in turns.
     :ivar fail: called with what Placement is asked about.
+    :ivar members: where those of server groups are.
     :ivar takes: how many seconds it takes for that, by a part of it.
     :ivar is_away: whether nova-api and Keystone answer nobody.
     """
@@ -50,6 +51,7 @@ class Cloud:
         self.hosts, self.broken, self.ended = 10, set(), []
         self.answer = lambda server: None
         self.fail = lambda asked: None
+        self.members = {}
         self.takes, self.asked = {}, collections.Counter()
         self.shares, self.told = {}, {}
         self.shown, self.read = set(), set()
@@ -113,6 +115,10 @@ class Cloud:
     def kinds(self, uuids, waiting):
         return {uuid: self.kind_of[uuid] for uuid in uuids}
 
+    def groups(self, uuids):
+        return {uuid: self.members[uuid] for uuid in uuids
+                if uuid in self.members}
+
     def state(self, uuid):
         server, sent = self._on_its_way[uuid]
         if self.seconds < sent + self._claim:
@@ -144,7 +150,9 @@ class Cloud:
     def room(self, question):
         self._ask(question)
         servers = self.rooms.get(question, 999)
-        return values.Room(min(servers, 50), servers)
+        return values.Room(
+            min(servers, 50), servers, is_cut=servers > 50,
+            providers=frozenset(map(str, range(min(servers, 50)))))
 
     def share(self, project_id):
         self._ask(project_id)

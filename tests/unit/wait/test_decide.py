@@ -66,7 +66,9 @@ class DecideTestCase(testtools.TestCase):
             known.Seen(queues, {}, lambda uuid: None),
             known.Answers(
                 {kind.shape.question: room for kind, room in rooms.items()},
-                builds=True,
+                builds=True, groups={
+                    queue.kind.shape.group: values.Members()
+                    for queue in queues},
                 shares={queue.project_id: 0.0 for queue in queues}),
             self.ledger, self.section, self.present())
 

@@ -5,6 +5,7 @@
 import ddt
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
 from tests.unit.wait import isolation_base
@@ -274,6 +275,33 @@ class GroupsTest(isolation_base.IsolationTestCase):
         cloud.run(300)
         self.assertEqual(1, max(unchecked))
         self.assertEqual(12 + OTHERS, len(cloud.landed))
+
+    # Of 50 hosts, those from 0 to 49 are named.
+    @ddt.data(
+        (2, values.Members(frozenset('01')), False),
+        (3, values.Members(frozenset('01')), True),
+        (2, values.Members(only=frozenset('2')), False),
+        (3, values.Members(only=frozenset('2')), True),
+        (2, values.Members(), True),
+        # Not all hosts are known then.
+        (99, values.Members(only=frozenset(['77'])), True),
+        (50, values.Members(only=frozenset(['77'])), False))
+    @ddt.unpack
+    def test_one_goes_where_its_policy_leaves_a_host(
+            self, hosts, members, goes):
+        member = samples.kind('resources=VCPU:1', group='group')
+        self.cloud.rooms[member.shape.question] = hosts
+        self.cloud.members['group'] = members
+        uuids = self.cloud.wait(1, 'a', member)
+        # Of the same question, and of no group.
+        others = self.cloud.wait(1, 'b')
+        swept = self.cloud.sweeper.sweep()
+        self.assertEqual(goes, self.requested(uuids) is not None)
+        self.assertIsNotNone(self.requested(others))
+        if not goes:
+            self.assertEqual(
+                texts.GROUP_HAS_NO_HOST, swept.reasons[uuids[0]])
+            self.assertEqual(0, self.cloud.asked['short'])
 
 
 class PlacementTest(isolation_base.IsolationTestCase):
