@@ -21,6 +21,7 @@ PROBE = 0.03
 class Cloud:
     """What a sweeper reads, asks, and requests rebuilds of.
 
+    :ivar on_their_way: the servers whose rebuilds were accepted, and when.
     :ivar rooms: how many servers there is room for, by the question; where
         none is named, there is room for all.
     :ivar answer: returns the answer to a request for a server, or None if it
@@ -34,6 +35,8 @@ class Cloud:
     :ivar fail: called with what Placement is asked about.
     :ivar members: where those of server groups are.
     :ivar takes: how many seconds it takes for that, by a part of it.
+    :ivar refused_twice: how many requests were refused because the server was
+        on its way already.
     :ivar is_away: whether nova-api and Keystone answer nobody.
     """
 
@@ -46,7 +49,8 @@ class Cloud:
         self.section = samples.section(**options)
         self.seconds, self._claim, self._build = 0.0, claim, build
         self._check = check
-        self.waiting, self.kind_of, self._on_its_way = {}, {}, {}
+        self.waiting, self.kind_of, self.on_their_way = {}, {}, {}
+        self._states = {}
         self.rooms, self.refused, self.failing = {}, set(), set()
         self.hosts, self.broken, self.ended = 10, set(), []
         self.answer = lambda server: None
@@ -56,7 +60,7 @@ class Cloud:
         self.shares, self.told = {}, {}
         self.shown, self.read = set(), set()
         self.checks, self.is_away = [], False
-        self.slow, self.late = {}, {}
+        self.slow, self.late, self.refused_twice = {}, {}, 0
         self.requests, self.landed, self.calls = [], {}, 0
         self.restart()
 
@@ -84,7 +88,7 @@ class Cloud:
 
     def run(self, seconds, until=lambda: False):
         """Sweep for a while, as the service does; return the last result."""
-        end = self.seconds + seconds
+        end, swept = self.seconds + seconds, None
         while self.seconds < end and not until():
             swept = self.sweeper.sweep()
             # It would be sooner while servers come back.
@@ -110,6 +114,7 @@ class Cloud:
             for number in range(self.hosts)]
 
     def census(self):
+        self._settle()
         return values.Census(list(self.waiting.values()), self.shown)
 
     def kinds(self, uuids, waiting):
@@ -120,32 +125,47 @@ class Cloud:
                 if uuid in self.members}
 
     def state(self, uuid):
-        server, sent = self._on_its_way[uuid]
-        if self.seconds < sent + self._claim:
+        self._settle()
+        return self._states[uuid]
+
+    def _settle(self):
+        """Have what is on its way go on, whoever looks."""
+        for uuid, (server, sent) in [*self.on_their_way.items()]:
+            state = self._state(server, self.seconds - sent)
+            self._states[uuid] = state
+            if state in (values.State.BURIED, values.State.LANDED,
+                         values.State.FAILED_ON_HOST):
+                self.calls += 1
+                del self.on_their_way[uuid]
+
+    def _state(self, server, seconds):
+        """Return where a server is; note it if that is for good."""
+        uuid, now = server.uuid, self._now().utc
+        if seconds < self._claim:
             return values.State.SENT
         if self.kind_of[uuid] in self.refused:
-            self.calls += 1
-            del self._on_its_way[uuid]
             self.waiting[uuid] = dataclasses.replace(
-                server, failures=server.failures + 1, tried_at=self._now().utc)
+                server, failures=server.failures + 1, tried_at=now)
             return values.State.BURIED
-        if self.seconds < sent + self._claim + self._build:
+        if seconds < self._claim + self._build:
             return (values.State.BUILDING
-                    if self.seconds < sent + self._claim + self._check
+                    if seconds < self._claim + self._check
                     else values.State.SPAWNING)
-        self.calls += 1
-        del self._on_its_way[uuid]
         host = f'host-{len(self.ended) % self.hosts}'
         fails = server.project_id in self.failing or host in self.broken
         if not fails:
             self.landed[uuid] = self.seconds
         self.ended.append(values.Build(
             uuid, server.project_id, values.State.FAILED_ON_HOST if fails
-            else values.State.LANDED, self._now().utc, frozenset([host])))
+            else values.State.LANDED, now, frozenset([host])))
         return self.ended[-1].state
 
     def builds(self, begin):
-        return [build for build in self.ended if build.at >= begin]
+        return [*(build for build in self.ended if build.at >= begin), *(
+            values.Build(uuid, server.project_id, self._states[uuid],
+                         self._now().utc)
+            for uuid, (server, _) in self.on_their_way.items()
+            if self._states[uuid] is not values.State.SENT)]
 
     def room(self, question):
         self._ask(question)
@@ -185,10 +205,14 @@ class Cloud:
 
     def _request(self, server):
         self.requests.append((self.seconds, server.uuid))
+        if server.uuid not in self.waiting:
+            self.refused_twice += 1
+            return values.Answer(values.Outcome.BUSY)
         answer = self.answer(server)
         if answer is None:
             del self.waiting[server.uuid]
-            self._on_its_way[server.uuid] = server, self.seconds
+            self.on_their_way[server.uuid] = server, self.seconds
+            self._states[server.uuid] = values.State.SENT
             question = self.kind_of[server.uuid].shape.question
             if question in self.rooms:
                 self.rooms[question] -= 1

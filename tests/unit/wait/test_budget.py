@@ -83,13 +83,8 @@ class BudgetTest(isolation_base.IsolationTestCase):
         self.assertEqual({'capacity'}, {
             reason.code.value for reason in swept.reasons.values()})
 
-    @isolation_base.spread()
-    def test_questions_that_take_ten_seconds_delay_others_little(
-            self, projects):
-        usual = clouds.Cloud()
-        self.cloud, cloud = usual, self.cloud
-        alone = self.seconds_to_land(self.others())
-        self.cloud = cloud
+    def ask_too_much(self, projects):
+        """Have questions wait that Placement takes long for, and fails."""
         self.offend(30, projects, shape)
         self.cloud.takes['CUSTOM'] = 10
 
@@ -97,6 +92,21 @@ class BudgetTest(isolation_base.IsolationTestCase):
             if 'CUSTOM' in str(asked):
                 raise exceptions.NoPlacement('Read timed out.')
         self.cloud.fail = fail
+
+    def test_a_simpler_kind_of_the_same_project_is_asked_about_before(self):
+        self.ask_too_much(1)
+        self.cloud.wait(1, 'bad-0')
+        self.cloud.run(60)
+        self.assertEqual(1, len(self.cloud.landed))
+
+    @isolation_base.spread()
+    def test_questions_that_take_ten_seconds_delay_others_little(
+            self, projects):
+        usual = clouds.Cloud()
+        self.cloud, cloud = usual, self.cloud
+        alone = self.seconds_to_land(self.others())
+        self.cloud = cloud
+        self.ask_too_much(projects)
         # Each project is found out by one question.
         self.assertLessEqual(
             self.seconds_to_land(self.others()), 1.2 * alone + 12 * projects)

@@ -269,7 +269,7 @@ class GroupsTest(isolation_base.IsolationTestCase):
             unchecked.append(sum(
                 cloud.kind_of[uuid] == member
                 and cloud.seconds < sent + 1 + 7
-                for uuid, (_, sent) in cloud._on_its_way.items()))
+                for uuid, (_, sent) in cloud.on_their_way.items()))
             return answers
         cloud.request = look
         cloud.run(300)
