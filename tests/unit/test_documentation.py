@@ -12,6 +12,7 @@ import testtools
 
 from cell0_rebuild import nova_internals
 from cell0_rebuild import patching
+from cell0_rebuild.wait import values
 from tests.unit import messages
 
 
@@ -25,6 +26,11 @@ class MessagesTest(testtools.TestCase):
     @ddt.idata(messages.logged())
     def test_what_is_logged_is_explained(self, message):
         self.assertTrue(messages.is_in(message, 'admin/logs.rst'), message)
+
+    @ddt.idata(values.Code)
+    def test_a_reason_to_wait_is_explained(self, code):
+        for page in ('user/waiting.rst', 'admin/troubleshooting.rst'):
+            self.assertTrue(messages.is_in((f'``{code.value}``',), page), page)
 
     def test_a_user_is_told_which_servers_can_be_rebuilt(self):
         for page, text in (
