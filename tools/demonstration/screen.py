@@ -5,18 +5,17 @@
 import json
 import re
 import shutil
-import textwrap
 
 from rich import box
 from rich import console
 from rich import live
+from rich import padding
 from rich import spinner
 from rich import table
 from rich import text
 
 # Wider lines are hard to read, narrower ones break identifiers.
 _WIDEST, _NARROWEST = 100, 60
-_INDENT = 4
 _IDENTIFIER = re.compile(
     r'\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b')
 
@@ -30,10 +29,9 @@ class Screen:
 
     def __init__(self, stream):
         width = shutil.get_terminal_size((_WIDEST, 24)).columns
-        self._width = max(_NARROWEST, min(width, _WIDEST))
         self._console = console.Console(
-            file=stream, width=self._width, highlight=False, markup=False,
-            emoji=False)
+            file=stream, width=max(_NARROWEST, min(width, _WIDEST)),
+            highlight=False, markup=False, emoji=False)
         self._steps = 0
         self.claims = 0
 
@@ -68,24 +66,22 @@ class Screen:
 
     def asked(self, method, path, version, body=None, who='user'):
         """Show a request."""
-        left = text.Text.assemble(
-            ('→ ', 'cyan'), (f'{method} ', 'bold'), self.short(path))
-        right = text.Text(f'{who}, {version}', 'dim')
         grid = table.Table.grid(expand=True, padding=(0, 1))
         grid.add_column(ratio=1)
         grid.add_column(justify='right', no_wrap=True)
-        grid.add_row(left, right)
+        grid.add_row(text.Text.assemble(
+            ('→ ', 'cyan'), (f'{method} ', 'bold'), short(path)),
+            text.Text(f'{who}, {version}', 'dim'))
         self._line()
-        self._indented(grid)
+        self._indented(grid, expand=True)
         if body is not None:
-            self._indented(text.Text(self.short(json.dumps(body)), 'dim'), 2)
+            self._indented(text.Text(short(json.dumps(body)), 'dim'), 6)
 
     def answered(self, status, /, **fields):
         """Show an answer, or the part of it that matters."""
         grid = table.Table.grid(padding=(0, 2))
-        colour = 'green' if status < 300 else 'yellow'
-        code = text.Text.assemble(
-            ('← ', 'cyan'), (str(status), f'bold {colour}'))
+        code = text.Text.assemble(('← ', 'cyan'), (
+            str(status), 'bold green' if status < 300 else 'bold yellow'))
         for name, value in fields.items():
             grid.add_row(code, text.Text(name, 'dim'), value)
             code = ''
@@ -96,11 +92,8 @@ class Screen:
 
         :raises ClaimFailed: if it does not.
         """
-        if expected != found:
-            raise ClaimFailed(
-                f'{claim}: expected {expected!r}, found {found!r}')
-        self.claims += 1
-        self._indented(text.Text.assemble(self._mark(True), ' ', claim))
+        self._check(claim, expected, found)
+        self._indented(text.Text.assemble(_mark(True), ' ', claim))
 
     def compare(self, heads, rows):
         """Show rows of (name, expected, found), and check each.
@@ -108,13 +101,10 @@ class Screen:
         :raises ClaimFailed: if one is not as expected.
         """
         self.table([*heads, ''], [
-            (name, expected, found, self._mark(expected == found))
+            (name, expected, found, _mark(expected == found))
             for name, expected, found in rows])
         for name, expected, found in rows:
-            if expected != found:
-                raise ClaimFailed(
-                    f'its {name}: expected {expected!r}, found {found!r}')
-        self.claims += len(rows)
+            self._check(f'its {name}', expected, found)
 
     def table(self, heads, rows):
         """Show rows of text."""
@@ -125,7 +115,7 @@ class Screen:
             shown.add_column(head, overflow='fold')
         for row in rows:
             shown.add_row(*(
-                cell if isinstance(cell, text.Text) else self.short(str(cell))
+                cell if isinstance(cell, text.Text) else short(str(cell))
                 for cell in row))
         self._line()
         self._indented(shown)
@@ -134,34 +124,34 @@ class Screen:
     def verdict(self, verdict, holds=True):
         """End, with one line."""
         self._line()
-        mark = self._mark(holds)
-        self._console.print(text.Text.assemble(
-            mark, (f' {verdict}', mark.style)), soft_wrap=True)
+        mark = _mark(holds)
+        self._line(mark, (f' {verdict}', mark.style), soft_wrap=True)
 
     def log(self, title, lines):
         """Show lines of a log as they are."""
         self._line((title, 'dim'))
         for line in lines:
-            self._console.print(
-                textwrap.indent(line, '  '), style='dim', soft_wrap=True)
+            self._line((f'  {line}', 'dim'), soft_wrap=True)
 
-    def short(self, content):
-        """Return text in which identifiers are cut so that lines fit."""
-        return _IDENTIFIER.sub(r'\1…', content)
+    def _check(self, claim, expected, found):
+        if expected != found:
+            raise ClaimFailed(
+                f'{claim}: expected {expected!r}, found {found!r}')
+        self.claims += 1
 
-    def _mark(self, holds):
-        return (text.Text('✓', 'bold green') if holds
-                else text.Text('✗', 'bold red'))
+    def _line(self, *parts, **options):
+        self._console.print(text.Text.assemble(*parts), **options)
 
-    def _line(self, *parts):
-        self._console.print(text.Text.assemble(*parts))
+    def _indented(self, content, indent=4, expand=False):
+        self._console.print(
+            padding.Padding(content, (0, 0, 0, indent), expand=expand))
 
-    def _indented(self, content, more=0):
-        indent = _INDENT + more
-        options = self._console.options.update(width=self._width - indent)
-        for segments in self._console.render_lines(content, options):
-            line = text.Text(' ' * indent)
-            for segment in segments:
-                line.append(segment.text, segment.style)
-            line.rstrip()
-            self._console.print(line)
+
+def short(content):
+    """Return text in which identifiers are cut so that lines fit."""
+    return _IDENTIFIER.sub(r'\1…', content)
+
+
+def _mark(holds):
+    return text.Text('✓', 'bold green') if holds else text.Text(
+        '✗', 'bold red')
