@@ -29,6 +29,14 @@ def is_in(spec: ty.Any) -> ty.Any:
     return sql_text.Contains(spec, _RETAINED)
 
 
+def has_attempt(spec: ty.Any) -> ty.Any:
+    """Return the condition that the entry of an attempt is there, likewise.
+
+    The text may also stand for something else.
+    """
+    return sql_text.Contains(spec, f'"{retained.ATTEMPT}": {{')
+
+
 @api_db_api.context_manager.reader
 def stored_at(
     context: nova_context.RequestContext, instance_uuid: str

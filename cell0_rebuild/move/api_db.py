@@ -358,8 +358,24 @@ def leave_cell(
         return False
     if has_left():
         return True
-    found.map_to(context, cell_id)
+    found.map_back(context, cell_id)
     return False
+
+
+@db_errors.retried
+@api_db_api.context_manager.writer
+def map_back(
+    context: nova_context.RequestContext, instance_uuid: str,
+    mine: journal.Entry, cell0_id: int, cell_id: int,
+) -> None:
+    """Map a server that is in cell0 to the real cell that has it.
+
+    Also if its owner has deleted it in cell0: that is to be completed there.
+    """
+    found = lock.held(context, instance_uuid, mine)
+    if found is not None and found.cell_id == cell0_id:
+        found.write(context)
+        found.map_back(context, cell_id)
 
 
 @db_errors.retried

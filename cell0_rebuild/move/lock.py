@@ -65,6 +65,15 @@ class Locked:
             self._update_mapping(context, cell_id=cell_id)
         return not self.deleted
 
+    def map_back(
+        self, context: nova_context.RequestContext, cell_id: int
+    ) -> None:
+        """Map the server to the cell that has it, deleted or not.
+
+        Nobody could reach it there otherwise.
+        """
+        self._update_mapping(context, cell_id=cell_id)
+
     def touch(self, context: nova_context.RequestContext) -> None:
         """Make the attempt young."""
         self._update_mapping(context, updated_at=timeutils.utcnow())

@@ -26,11 +26,15 @@ leftovers        none         cell0     shown    a conductor after it had
                                                  buried the server again: a
                                                  row in a real cell, or
                                                  resources in Placement
+leftovers        none         real cell none     a stale conductor, after it
+                                                 had created a row in another
+                                                 cell all the same
 ================ ============ ========= ======== ===========================
 
 *Real cell* with no row there counts as not built, unless nothing is in cell0
-either. Build requests without our record are those of creates, and a hidden
-row in a real cell is that of a resize: both are never looked at.
+either. *Cell0* with no row there counts as built if a real cell has a row: its
+owner finds it there. Build requests without our record are those of creates,
+and a hidden row in a real cell is that of a resize: both are never looked at.
 """
 
 from __future__ import annotations
@@ -92,6 +96,12 @@ class Stuck:
     cell: objects.CellMapping | None = None
     place: location.Place | None = None
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it has leftovers, and lives in another real cell."""
+        return (self.state is State.LEFTOVERS and self.place is not None
+                and not self.place.in_cell0)
+
 
 class Finder:
     """Tells what is the matter with a server."""
@@ -120,7 +130,7 @@ class Finder:
         databases does not fit together then.
         """
         seen = self._see(uuid)
-        found = self._look(uuid, *seen)
+        found = self._look(uuid, *seen) or self._strays(uuid, seen[0])
         if found is None or seen != self._see(uuid):
             return None
         return dataclasses.replace(found, place=seen[0])
@@ -187,12 +197,29 @@ class Finder:
             return None
         return Stuck(uuid, State.DELETED, traces)
 
+    def _strays(
+        self, uuid: str, place: location.Place | None
+    ) -> Stuck | None:
+        """Look for rows in real cells that the server is not in.
+
+        Nova leaves none there that never had a host and is shown.
+        """
+        if place is None or place.cell_id is None or place.in_cell0 or (
+                place.touched >= self._before):
+            return None
+        strays = [trace for trace in self._traces(uuid)
+                  if trace.cell.id != place.cell_id
+                  and not trace.row.is_on_host and not trace.row.hidden
+                  and trace.row.touched < self._before]
+        return Stuck(uuid, State.LEFTOVERS, strays) if strays else None
+
     def _in_cell0(
         self, uuid: str, cell0_row: cell_db.Row | None
     ) -> Stuck | None:
-        if cell0_row is None:
-            return None
         traces = self._traces(uuid)
+        if cell0_row is None:
+            return Stuck(
+                uuid, State.BUILT, traces, traces[0].cell) if traces else None
         if cell0_row.hidden:
             for trace in traces:
                 if trace.row.is_on_host:

@@ -174,6 +174,8 @@ class Recovery:
                 raise _ChangedMeanwhile
         elif state is diagnosis.State.DELETED:
             self._clear(context, stuck)
+        elif stuck.is_elsewhere:
+            _remove_strays(context, stuck)
         else:
             try:
                 self._bury(context, stuck)
@@ -291,8 +293,8 @@ class Recovery:
         if entry is None:
             return False
         # A compute may have taken it while it was on its way back to cell0.
-        api_db.remap(context, stuck.uuid, entry, cells.cell0(context).id,
-                     stuck.cell.id)
+        api_db.map_back(context, stuck.uuid, entry, cells.cell0(context).id,
+                        stuck.cell.id)
         return attempts.finish(
             context, attempts.Attempt.interrupted(stuck.uuid, entry),
             stuck.cell)
@@ -312,6 +314,20 @@ def _there(
         row_id, where = stuck.traces[0].row.id, stuck.traces[0].cell
     return cell0_copy.read(
         cells.targeted(context, where), stuck.uuid), row_id
+
+
+def _remove_strays(
+    context: nova_context.RequestContext, stuck: diagnosis.Stuck
+) -> None:
+    """Remove the rows in cells that the server is not in.
+
+    :raises _ChangedMeanwhile: if it was moved since it was looked at.
+    """
+    with location.held(context, stuck.uuid):
+        if location.place(context, stuck.uuid) != stuck.place:
+            raise _ChangedMeanwhile
+        for trace in stuck.traces:
+            cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
 
 
 def _remove_traces(

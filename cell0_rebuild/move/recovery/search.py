@@ -82,7 +82,7 @@ class Search:
         if api in self._problems:
             return
         for cell in self._cells:
-            yield cells.name(cell), self._with_retained(_hostless, cell)
+            yield cells.name(cell), self._in_real_cell(cell)
         yield cell0, self._abandoned()
 
     def _found(
@@ -95,13 +95,14 @@ class Search:
         for page in _pages(lambda last: read(context, *args, last)):
             yield from (uuid for _, uuid in page)
 
-    def _with_retained(
-        self, read: ty.Callable[..., _Page], cell: objects.CellMapping
+    def _in_real_cell(
+        self, cell: objects.CellMapping
     ) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, cell)
-        for page in _pages(lambda last: read(cctxt, last)):
-            yield from retained_db.among(
-                self._context, [uuid for _, uuid in page])
+        for page in _pages(lambda last: _hostless(cctxt, last)):
+            uuids = [uuid for _, uuid in page]
+            yield from retained_db.among(self._context, uuids)
+            yield from _elsewhere(self._context, uuids, cell.id)
 
     def _abandoned(self) -> collections.abc.Iterator[str]:
         cctxt = cells.targeted(self._context, self._cell0)
@@ -160,7 +161,8 @@ def _retained(
         mapping, mapping.instance_uuid == model.instance_uuid,
     ).filter(
         # In no cell, or without a mapping.
-        sa.or_(mapping.cell_id.is_(None), mapping.cell_id != cell0_id),
+        sa.or_(mapping.cell_id.is_(None), mapping.cell_id != cell0_id,
+               retained_db.has_attempt(model.spec)),
         touched < before, retained_db.is_in(model.spec)), model, last)
 
 
@@ -176,6 +178,16 @@ def _hostless(context: nova_context.RequestContext, last: int) -> _Page:
     return _page(_instances(context).filter(
         models.Instance.host.is_(None), models.Instance.launched_at.is_(None),
     ), models.Instance, last)
+
+
+@api_db_api.context_manager.reader
+def _elsewhere(
+    context: nova_context.RequestContext, uuids: list[str], cell_id: int
+) -> list[str]:
+    mapping = api_models.InstanceMapping
+    rows = context.session.query(mapping.instance_uuid).filter(
+        mapping.instance_uuid.in_(uuids), mapping.cell_id != cell_id)
+    return [uuid for uuid, in rows]
 
 
 def _has_rebuild(context: nova_context.RequestContext) -> ty.Any:

@@ -116,6 +116,48 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
+    def create_late(self):
+        """Have a conductor create its row when the server is elsewhere."""
+        def build_elsewhere(*args, **kwargs):
+            self.assertEqual(0, recovering.recover()[0])
+            self.move_to_second_cell()
+            self.late.let_through()
+            self.assert_built_in_the_second_cell()
+            self.useFixture(base.Interception(
+                recovering.TAGS, before=recovering.crash))
+        self.rebuild_until(
+            'nova.availability_zones.get_host_availability_zone',
+            before=build_elsewhere)
+        self.assertEqual([False], [
+            row['hidden'] for row in self.rows('cell1')])
+
+    def assert_row_goes(self):
+        """Check that a recovery removes the row, and nothing else."""
+        before = self.rows('cell2')
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'leftovers'), (code, found[self.server['id']]['state']))
+        self.assertEqual(([], before), (self.rows('cell1'),
+                                        self.rows('cell2')))
+        self.assertEqual((0, {}), recovering.recover())
+
+    def test_a_row_that_is_created_when_the_server_is_elsewhere_goes(self):
+        self.create_late()
+        self.assert_row_goes()
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def test_it_goes_though_the_server_is_deleted_by_then(self):
+        self.create_late()
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+        self.assert_row_goes()
+        self.assertEqual([], self.api.get_servers())
+
+    def test_it_stays_while_it_is_young(self):
+        self.create_late()
+        self.assertEqual((0, {}), recovering.recover(older_than=3600))
+        self.assertEqual(1, len(self.rows('cell1')))
+
     def test_a_cell_is_not_looked_into_after_a_burial_that_ended(self):
         self.useFixture(base.Interception(
             recovering.TAGS, before=recovering.fail))

@@ -104,6 +104,26 @@ class StatesTest(recover_base.RecoverTestCase):
         self.assert_shown_once(self.server['id'], 'ACTIVE')
         self.assertEqual([], databases.hidden(self.server['id']))
 
+    def test_one_deleted_in_cell0_that_a_compute_has_is_deleted_there(self):
+        self._build_without_end()
+        self.map_to(self.home)
+        self.api.delete_server(self.server['id'])
+        self.assertEqual((0, 'deleted'), self._recover())
+        self.assert_gone()
+        self.assertEqual((0, {}), recovering.recover())
+
+    def test_one_without_its_row_in_cell0_is_found_by_its_owner(self):
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        self.map_to(self.home)
+        cell0_db.remove(cells.targeted(self.context, self.home),
+                        self.server['id'])
+        self.assertEqual((0, 'built'), self._recover())
+        self.assertEqual(
+            'BUILD', self.api.get_server(self.server['id'])['status'])
+        self.assertEqual((0, {}), recovering.recover())
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
+
     def test_a_server_that_a_compute_has_is_not_buried(self):
         self.rebuild_until(recovering.END, before=recovering.crash)
         databases.update(
