@@ -35,7 +35,8 @@ PATCHES = (
     patching.Patch(
         nova_internals.MAPPING_DESTROY, f'{_WRAPPERS}.mapping_guard:destroy'),
     *(patching.Reliance(target) for target in (
-        nova_internals.DELETION, *nova_internals.BUILD_STEPS,
+        nova_internals.DELETION, nova_internals.POPULATE_RETRY,
+        *nova_internals.BUILD_STEPS,
         *nova_internals.MOVES, *nova_internals.CLAIMS,
         *nova_internals.ALLOCATIONS, *nova_internals.LEFTOVERS,
         *nova_internals.REIMAGE)),

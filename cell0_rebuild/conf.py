@@ -51,6 +51,9 @@ or if its accelerators could not be bound. No compute was told of it then. Of
 other servers of the same request a compute may have been told. They are left
 alone; Nova shows them as ERROR, too.
 
+It also keeps what a rebuild would need of servers that may fail on a compute,
+so that "cell0-rebuild-manage bury" can bury them.
+
 The nova-conductor of the API obeys it. It changes nothing for servers that
 failed before.
 """),

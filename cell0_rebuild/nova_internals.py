@@ -103,6 +103,11 @@ CLEAN_UP = patching.Target(
     'buries who was not sent to a compute; overridden: a rebuilt server goes '
     'back to cell0')
 
+POPULATE_RETRY = patching.Target(
+    'nova.scheduler.utils', 'populate_retry',
+    'filter_properties, instance_uuid',
+    'called: may a compute have another host tried?')
+
 MAPPING_DESTROY = patching.Target(
     'nova.objects.instance_mapping', 'InstanceMapping.destroy', 'self',
     'keeps the mapping of a server whose rebuild has become stale')
@@ -264,6 +269,29 @@ RECOVERY = (
         'nova.compute.utils', 'add_instance_fault_from_exc',
         'context, instance, fault, exc_info=None, fault_message=None',
         'called: tells the owner of a mended server what to do'),
+)
+
+# Called by cell0-rebuild-manage for a server that failed on a compute.
+
+FENCE = (
+    patching.Target(
+        'nova.compute.rpcapi', 'ComputeAPI._ver', 'self, ctxt, old',
+        'called: the version of a message'),
+    patching.Target(
+        'nova.compute.manager', 'ComputeManager.external_instance_event',
+        'self, context, instances, events',
+        'called by a message: waits until a build is over'),
+    patching.Target(
+        'nova.compute.manager', 'ComputeManager.power_update',
+        'self, context, instance, target_power_state',
+        'called by that: waits for the lock of a build'),
+    patching.Target(
+        'nova.compute.manager', 'ComputeManager.get_console_output',
+        'self, context, instance, tail_length',
+        'called by a message: tells whether there is a guest'),
+    patching.Target(
+        'nova.network.neutron', 'get_client', 'context, admin=False',
+        'called: finds ports that are left'),
 )
 
 # Modules of their own have what would be too long here.

@@ -12,6 +12,7 @@ can read it.
 from __future__ import annotations
 
 import collections.abc
+import dataclasses
 import typing as ty
 
 from nova.db.api import api as api_db_api
@@ -30,6 +31,11 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
 SECTION = 'cell0_rebuild'
+
+# What would be retained of a server, were it buried. It is no section, which
+# marks those that are. A save of the RequestSpec may drop it.
+CREATED = 'rebuild_from_cell0'
+_ONLY_TRY = 'only_try'
 
 # What a save is told, beside what is to be stored.
 _READ = 'read'
@@ -109,6 +115,17 @@ class RequestSpec(request_spec.RequestSpec):
         return db_spec
 
 
+@dataclasses.dataclass(frozen=True)
+class Created:
+    """What is stored of a server that may fail on a compute.
+
+    :param is_only_try: its compute may not have another host tried.
+    """
+
+    retained: retained_form.Retained
+    is_only_try: bool
+
+
 @db_errors.retried
 @api_db_api.context_manager.writer
 def keep(
@@ -123,6 +140,32 @@ def keep(
         stored = retained[db_spec['instance_uuid']].to_primitive()
         db_spec.update({'spec': with_section(db_spec['spec'], stored)})
         db_spec.save(context.session)
+
+
+@db_errors.retried
+@api_db_api.context_manager.writer
+def keep_created(
+    context: nova_context.RequestContext, instance_uuid: str,
+    created: Created,
+) -> None:
+    """Store what would be retained of a server that is being built."""
+    for db_spec in _rows(context, [instance_uuid]):
+        db_spec.update({'spec': jsonutils.dumps({
+            **jsonutils.loads(db_spec['spec']), CREATED: {
+                **created.retained.to_primitive(),
+                _ONLY_TRY: created.is_only_try}})})
+        db_spec.save(context.session)
+
+
+def created(blob: str) -> Created | None:
+    """Return what was stored by :func:`keep_created`, if it is there.
+
+    :raises Unreadable: if this package cannot read it.
+    """
+    stored = jsonutils.loads(blob).get(CREATED)
+    return None if stored is None else Created(
+        retained_form.Retained.from_primitive(stored),
+        stored.get(_ONLY_TRY) is True)
 
 
 @db_errors.retried

@@ -22,6 +22,7 @@ from oslo_config import cfg
 import prettytable
 
 from cell0_rebuild.cmd import arguments
+from cell0_rebuild.cmd import bury
 from cell0_rebuild.cmd import logs
 from cell0_rebuild.cmd import wait_commands
 from cell0_rebuild.cmd import why
@@ -77,6 +78,7 @@ def add_parsers(subparsers: ty.Any) -> None:
         nova_internals.DELETION, *nova_internals.MOVES,
         *nova_internals.ALLOCATIONS, *nova_internals.LEFTOVERS,
         *nova_internals.RECOVERY))
+    bury.add_parser(subparsers)
     why.add_parser(subparsers)
     wait_commands.add_parser(subparsers)
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 import contextvars
 import typing as ty
 
+from nova.scheduler import utils as scheduler_utils
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from cell0_rebuild.conductor import ec2
+from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild.conductor import show_as_build
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
@@ -35,7 +37,9 @@ def schedule_and_build_instances(
     It has the data to keep. The burial inside it knows which servers are
     buried, but does not have the data.
     """
-    token = _retained.set(_to_keep(*args, **kwargs))
+    retained = _to_keep(*args, **kwargs)
+    _keep_for_later(retained, *args, **kwargs)
+    token = _retained.set(retained)
     try:
         wrapped(*args, **kwargs)
     finally:
@@ -71,6 +75,36 @@ def bury_in_cell0(
         wrapped(*args, **kwargs)
     for uuid in uuids:
         ec2.forget_id(uuid)
+
+
+def _keep_for_later(
+    retained: dict[str, retained_form.Retained],
+    context: nova_context.RequestContext,
+    build_requests: list[objects.BuildRequest],
+    request_specs: list[objects.RequestSpec], image: dict[str, ty.Any],
+    admin_password: str | None, injected_files: list[list[str]] | None,
+    requested_networks: objects.NetworkRequestList | None,
+    block_device_mapping: ty.Iterable[objects.BlockDeviceMapping] | None,
+    tags: list[objects.TagList] | None = None,
+) -> None:
+    """Keep it also of a server that may fail on a compute."""
+    if cfg.CONF.cell0_rebuild.rebuild == 'buried' or len(
+            request_specs) != 1 or injected_files or (
+            resource_claims.has_accelerators(request_specs[0])) or any(
+                bdm.is_volume for bdm in block_device_mapping or ()):
+        return
+    uuid = request_specs[0].instance_uuid
+    # Nova tells its compute so: with "retry", it may have others tried.
+    properties = request_specs[0].to_legacy_filter_properties_dict()
+    scheduler_utils.populate_retry(properties, uuid)
+    try:
+        our_objects.keep_created(context, uuid, our_objects.Created(
+            retained[uuid], is_only_try='retry' not in properties))
+    except Exception as error:
+        LOG.warning(
+            'What a rebuild needs could not be kept (%s). If the server fails '
+            'on a compute, it cannot be buried.', type(error).__name__,
+            instance_uuid=uuid)
 
 
 def retained_of(instance_uuid: str) -> retained_form.Retained | None:

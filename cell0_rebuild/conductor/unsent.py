@@ -23,7 +23,6 @@ from cell0_rebuild.conductor import burial
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild import db_errors
-from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import into_cell0
 
 if ty.TYPE_CHECKING:
@@ -77,7 +76,7 @@ def cleanup_build_artifacts(
             if instance.uuid == _unbound.get():
                 _bury_from_cell(manager, context, exc, instance, spec, cell)
             elif (unsent := _unsent(context, instance.uuid)) is not None:
-                cell_db.remove(context, instance.uuid, cell)
+                into_cell0.leave_cell(context, instance.uuid, cell)
                 # The server gets another ID in cell0.
                 ec2.forget_id(instance.uuid)
                 manager._bury_in_cell0(

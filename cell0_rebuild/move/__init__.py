@@ -6,6 +6,7 @@ Other packages use only these modules:
 
 * :mod:`out_of_cell0`, :mod:`attempt` and :mod:`reburial` make the steps of a
   move;
+* :mod:`into_cell0` buries a server that has failed in a real cell;
 * :mod:`deletion` and :mod:`volume_flags` work in a delete, and
   :mod:`recovery` after a crash;
 * :mod:`location` tells where a server is;

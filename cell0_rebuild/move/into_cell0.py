@@ -45,6 +45,7 @@ def bury(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, retained: retained_form.Retained,
     availability_zone: str | None,
+    is_still_so: ty.Callable[[], bool] = lambda: True,
 ) -> bool:
     """Bury a server of which no compute and no conductor knows any more.
 
@@ -53,6 +54,8 @@ def bury(
     :param cell: the real cell that it is mapped to.
     :param retained: what a rebuild needs to know of its create.
     :param availability_zone: that its owner asked for.
+    :param is_still_so: whether it is to be buried; asked while its mapping is
+        locked.
     :returns: False if it was not buried: its owner has deleted it, or somebody
         else has changed it meanwhile.
     :raises ObjectActionError: if a compute has it.
@@ -73,7 +76,8 @@ def bury(
     attempt, holder = journal.new_id(), journal.new_id()
     entry = journal.Entry(
         attempt, holder, baseline=watched, asked=watched, cells=[cell.uuid])
-    if not _enter(context, instance_uuid, entry, cell.id, retained):
+    if not _enter(
+            context, instance_uuid, entry, cell.id, retained, is_still_so):
         return False
     try:
         _copy(in_cell0, in_cell, there, availability_zone)
@@ -88,11 +92,24 @@ def bury(
             instance_uuid, entry, there, row.id), cell)
 
 
+def leave_cell(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> None:
+    """Delete the row of a server that Nova is going to bury.
+
+    :param cell: a real cell, to which it is not mapped.
+    :raises ObjectActionError: if a compute has it.
+    """
+    cell_db.remove(context, instance_uuid, cell)
+
+
 @db_errors.retried
 @api_db_api.context_manager.writer
 def _enter(
     context: nova_context.RequestContext, instance_uuid: str,
     entry: journal.Entry, cell_id: int, retained: retained_form.Retained,
+    is_still_so: ty.Callable[[], bool],
 ) -> bool:
     """Store the entry, and what is retained, of a server in a real cell.
 
@@ -105,6 +122,8 @@ def _enter(
         return False
     if found.unreadable is not None:
         raise found.unreadable
+    if found.entry is None and not is_still_so():
+        return False
     if found.entry is not None and found.entry.holder != entry.holder:
         return False
     found.entry = entry

@@ -92,6 +92,7 @@ def _value(
 def _text(blob: str, flavor: str | None, pci_requests: str | None) -> str:
     spec = jsonutils.loads(blob)
     asked = retained.asked_of(spec.pop(our_objects.SECTION, None))
+    spec.pop(our_objects.CREATED, None)
     for name in _OF_A_SAVE:
         spec['nova_object.data'].pop(name, None)
     return str(jsonutils.dumps(

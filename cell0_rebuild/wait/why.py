@@ -210,7 +210,8 @@ def read(
     if buried is None:
         raise NotBuried(
             f'Server {uuid} is not in cell0: it has a host, had one, or is '
-            f'being built.')
+            f'being built. If it failed on a host, "cell0-rebuild-manage bury '
+            f'--dry-run" tells whether it can be buried.')
     if buried.spec is None:
         raise NotBuried(f'Server {uuid} has no request spec.')
     try:

@@ -42,7 +42,7 @@ def lines() -> collections.abc.Iterator[str]:
             nova_internals.MOVES, nova_internals.ALLOCATIONS,
             nova_internals.LEFTOVERS, nova_internals.RECOVERY,
             nova_internals.DEMANDS, nova_internals.PROBES,
-            nova_internals.SHARES)
+            nova_internals.SHARES, nova_internals.FENCE)
          for target in group])
     yield from _section(
         '``cell0-rebuild-wait``, ``cell0-rebuild-manage wait``: called',

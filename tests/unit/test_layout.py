@@ -13,8 +13,8 @@ PACKAGE = TESTS.parent / 'cell0_rebuild'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
 # server that moves, and is used by these. Each is a subject that its users ask
 # for: one module in front of all would only pass their calls on.
-FRONT = {'attempt', 'cell0_copy', 'deletion', 'out_of_cell0', 'reburial',
-         'recovery', 'location', 'volume_flags'}
+FRONT = {'attempt', 'cell0_copy', 'deletion', 'into_cell0', 'out_of_cell0',
+         'reburial', 'recovery', 'location', 'volume_flags'}
 
 # The series of faults, which tools/run_series.py runs as well as tests do.
 SERIES = {f'tests.faults.{name}' for name in (

@@ -38,6 +38,11 @@ class LikenessTestCase(base.FunctionalTestCase):
         self.assertEqual(1, alike(server, other))
         self.assertEqual(asked(server), asked(other))
 
+    def test_what_is_kept_for_a_later_burial_does_not_count(self):
+        server = self.bury()
+        self.flags(rebuild='never_launched', group='cell0_rebuild')
+        self.assertEqual(1, alike(server, self.bury()))
+
     def test_servers_that_ask_for_other_things_are_not_alike(self):
         usual = {'flavorRef': self._create_flavor(),
                  'imageRef': self.glance.image1['id']}
