@@ -169,10 +169,10 @@ class Finder:
                     self._is_ours(uuid)) else None
         if place is None or place.is_deleted:
             return self._deleted(uuid, place, cell0_row)
-        if cell0_row is not None and cell0_row.deleted:
-            cell0_row = None
         if place.in_cell0:
             return self._in_cell0(uuid, cell0_row)
+        if cell0_row is not None and cell0_row.deleted:
+            cell0_row = None
         return self._in_real_cell(uuid, cell0_row, self._cell(place))
 
     def _deleted(
@@ -202,10 +202,15 @@ class Finder:
     ) -> Stuck | None:
         """Look for rows in real cells that the server is not in.
 
-        Nova leaves none there that never had a host and is shown.
+        Nova leaves none there that never had a host and is shown. One that is
+        the only one stays: the mapping may be wrong.
         """
         if place is None or place.cell_id is None or place.in_cell0 or (
                 place.touched >= self._before):
+            return None
+        cell = self._cell(place)
+        if cell is None or not (
+                place.is_deleted or self._row(uuid, cell) is not None):
             return None
         strays = [trace for trace in self._traces(uuid)
                   if trace.cell.id != place.cell_id
@@ -220,6 +225,10 @@ class Finder:
         if cell0_row is None:
             return Stuck(
                 uuid, State.BUILT, traces, traces[0].cell) if traces else None
+        if cell0_row.deleted:
+            # nova-api has died before it wrote that to the mapping.
+            return Stuck(uuid, State.DELETED, traces) if (
+                traces and cell0_row.touched < self._before) else None
         if cell0_row.hidden:
             for trace in traces:
                 if trace.row.is_on_host:

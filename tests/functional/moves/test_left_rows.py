@@ -5,6 +5,7 @@
 import threading
 
 from nova import context as nova_context
+from nova.db.main import api as main_db_api
 from nova import objects
 
 from cell0_rebuild.move import api_db
@@ -152,6 +153,15 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self._wait_until_deleted(self.server)
         self.assert_row_goes()
         self.assertEqual([], self.api.get_servers())
+
+    def test_it_stays_if_there_is_no_other(self):
+        self.create_late()
+        context = nova_context.get_admin_context()
+        nova_context.set_target_cell(context, self.cell_mappings['cell2'])
+        main_db_api.instance_destroy(
+            context, self.server['id'], hard_delete=True)
+        self.assertEqual((0, {}), recovering.recover())
+        self.assertEqual(1, len(self.rows('cell1')))
 
     def test_it_stays_while_it_is_young(self):
         self.create_late()

@@ -124,6 +124,17 @@ class StatesTest(recover_base.RecoverTestCase):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
 
+    def test_one_whose_row_in_cell0_is_deleted_does_not_come_back(self):
+        self.rebuild_until(recovering.CAST, before=recovering.crash)
+        self.map_to(self.home)
+        # nova-api has died before it wrote to the mapping.
+        objects.Instance.get_by_uuid(
+            cells.targeted(self.context, self.home),
+            self.server['id']).destroy()
+        self.assertEqual((0, 'deleted'), self._recover())
+        self.assert_gone()
+        self.assertEqual((0, {}), recovering.recover())
+
     def test_a_server_that_a_compute_has_is_not_buried(self):
         self.rebuild_until(recovering.END, before=recovering.crash)
         databases.update(
