@@ -8,5 +8,5 @@ import sys
 gc.set_threshold(50_000, 10, 5)
 
 # Nova logs to standard output, where the results belong under stestr.
-if 'stestr' in sys.argv[0]:
+if 'stestr/subunit_runner' in sys.argv[0]:
     sys.stdout = sys.stderr
