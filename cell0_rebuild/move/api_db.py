@@ -219,9 +219,12 @@ def take_over(
             entry = (journal.Entry(holder, holder)
                      if found.build_request_id is None
                      else lock.mark(context, found))
-            if entry is not None and found.spec is None:
-                # Nothing can prove whose it is.
-                entry.attempt = holder
+            if entry is not None:
+                # It may have named any cell.
+                entry.cells = [
+                    cell.uuid for cell in objects.CellMappingList.get_all(
+                        context) if not cell.is_cell0()]
+                entry.is_unproved = found.spec is None
         if entry is None:
             return None
     found.entry, entry.holder = entry, holder

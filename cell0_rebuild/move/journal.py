@@ -53,6 +53,8 @@ class Entry:
         at the same time conflict by it.
     :param version: of what is stored.
     :param others: what a newer version of the package has more.
+    :param is_unproved: a recovery has taken over a server without a
+        RequestSpec, in which no entry can be stored. Not stored itself.
     """
 
     attempt: str
@@ -66,6 +68,7 @@ class Entry:
     count: int = 0
     version: str = VERSION
     others: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
+    is_unproved: bool = False
 
     @classmethod
     def new(cls, **values: ty.Any) -> Entry:
@@ -78,17 +81,10 @@ class Entry:
         """Whether somebody works on it."""
         return self.holder != self.attempt
 
-    @property
-    def is_unproved(self) -> bool:
-        """Whether a recovery has it of which nothing was known.
-
-        It counts where no entry can be stored.
-        """
-        return self.holder == self.attempt
-
     def to_primitive(self) -> dict[str, ty.Any]:
         """Return what is stored."""
         values = dataclasses.asdict(self)
+        del values['is_unproved']
         return {**values.pop('others'), **values}
 
 

@@ -194,10 +194,12 @@ class Recovery:
             stuck, buried = self._bury_on_its_way(context, stuck)
         elif stuck.state is diagnosis.State.LEFTOVERS:
             buried = True
+            with contextlib.suppress(exceptions.Unreadable):
+                buried = self._take_over(context, stuck) is not None
         else:
             buried = self._bury_handed_over(context, stuck)
         if buried:
-            _remove_traces(context, stuck)
+            self._remove_traces(context, stuck)
             self._resources.release(
                 stuck.uuid, location.at_rest(context, stuck.uuid))
         elif not location.is_at_rest(context, stuck.uuid):
@@ -205,6 +207,23 @@ class Recovery:
         elif on_its_way:
             # Its owner has deleted it, or another run has buried it.
             self._clear(context, stuck)
+
+    def _remove_traces(
+        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
+    ) -> None:
+        """Remove the rows in real cells that no compute has."""
+        for trace in stuck.traces:
+            cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
+        # A later attempt may have begun by now.
+        with location.at_rest(context, stuck.uuid) as is_at_rest, (
+                contextlib.suppress(exceptions.Unreadable)):
+            entry = api_db.entry(context, stuck.uuid)
+            if is_at_rest and entry is not None and (
+                    entry.holder == self._holder):
+                api_db.clear_cells(context, stuck.uuid, entry, [
+                    cell for cell in entry.cells
+                    if not _has_row(context, stuck.uuid, cell)])
+                api_db.leave(context, stuck.uuid, entry)
 
     def _clear(
         self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
@@ -328,23 +347,6 @@ def _remove_strays(
             raise _ChangedMeanwhile
         for trace in stuck.traces:
             cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
-
-
-def _remove_traces(
-    context: nova_context.RequestContext, stuck: diagnosis.Stuck
-) -> None:
-    """Remove the rows in real cells that no compute has."""
-    for trace in stuck.traces:
-        cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
-    # A later attempt may have begun by now.
-    with location.at_rest(context, stuck.uuid) as is_at_rest, (
-            contextlib.suppress(exceptions.Unreadable)):
-        entry = api_db.entry(context, stuck.uuid)
-        if is_at_rest and entry is not None:
-            api_db.clear_cells(context, stuck.uuid, entry, [
-                cell for cell in entry.cells
-                if not _has_row(context, stuck.uuid, cell)])
-            api_db.leave(context, stuck.uuid, entry)
 
 
 def _has_row(

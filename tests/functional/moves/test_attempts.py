@@ -48,6 +48,15 @@ class AttemptTest(recover_base.RecoverTestCase):
         recovering.recover()
         self.assertFalse(attempts.is_in(self.context, attempt, self.cell))
 
+    def test_without_its_request_spec_it_has_no_holder(self):
+        self.rebuild(self.server)
+        entry = api_db.entry(self.context, self.uuid)
+        databases.spec_of(self.uuid).destroy()
+        self.assertFalse(api_db.is_current(self.context, self.uuid, entry))
+        entry = api_db.take_over(
+            self.context, self.uuid, datetime.datetime.max, 'recover', None)
+        self.assertTrue(api_db.is_current(self.context, self.uuid, entry))
+
     def test_each_cell_that_it_may_be_created_in_is_noted(self):
         self.rebuild(self.server)
         attempt = api_db.entry(self.context, self.uuid).attempt

@@ -117,6 +117,17 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
+    def test_a_row_is_known_though_a_stock_nova_has_dropped_the_attempt(self):
+        self.rebuild_until(recovering.TAGS, before=recovering.crash)
+        databases.forget(self.server['id'])
+        with self.first_cell_down():
+            self.assertEqual(1, recovering.recover()[0])
+        self.assertEqual(1, len(self.rows('cell1')))
+        self.assertEqual(
+            sorted(cell.uuid for name, cell in self.cell_mappings.items()
+                   if name != 'cell0'),
+            recovering.entry(self.server['id'])['cells'])
+
     def create_late(self):
         """Have a conductor create its row when the server is elsewhere."""
         def build_elsewhere(*args, **kwargs):
