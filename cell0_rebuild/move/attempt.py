@@ -30,6 +30,7 @@ from cell0_rebuild.move import deletion
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 
 if ty.TYPE_CHECKING:
     import collections.abc
@@ -196,7 +197,7 @@ def remove_left(
                 cell_db.remove(
                     context, attempt.uuid,
                     objects.CellMapping.get_by_uuid(context, uuid))
-        api_db.clear_cells(context, attempt.uuid, attempt.entry, left)
+        mapped_db.clear_cells(context, attempt.uuid, attempt.entry, left)
 
 
 @contextlib.contextmanager
@@ -239,7 +240,7 @@ def held_in_cell(
         if not is_in(context, attempt, cell):
             raise attempt.stale()
         yield
-        api_db.touch(context, attempt.uuid, attempt.entry, cell.id)
+        mapped_db.touch(context, attempt.uuid, attempt.entry, cell.id)
 
 
 def hand_over(
@@ -343,5 +344,5 @@ def finish(
             deletion.complete(context, attempt.uuid, cell)
             # It has told until now that the server is to be deleted.
             deletion.remove_cell0_row(context, attempt.uuid)
-        api_db.forget(context, attempt.uuid, attempt.entry, cell.id)
+        mapped_db.forget(context, attempt.uuid, attempt.entry, cell.id)
     return is_there

@@ -31,6 +31,7 @@ from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -120,7 +121,7 @@ def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
     The RequestSpec goes last, because a recovery finds the server by it.
     """
     if clear(context, instance_uuid):
-        api_db.erase(context, instance_uuid)
+        mapped_db.erase(context, instance_uuid)
 
 
 def remove_cell0_row(

@@ -23,7 +23,6 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import actions
-from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_copy
 from cell0_rebuild.move import cell0_db
@@ -31,6 +30,7 @@ from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import lock
+from cell0_rebuild.move import mapped_db
 from cell0_rebuild.move import reburial
 from cell0_rebuild import retained as retained_form
 
@@ -85,7 +85,7 @@ def bury(
         with contextlib.suppress(db_exc.DBError):
             # Also after an error it may have been committed.
             if not cell0_db.is_there(in_cell0, instance_uuid):
-                api_db.forget(context, instance_uuid, entry, cell.id)
+                mapped_db.forget(context, instance_uuid, entry, cell.id)
         raise
     return reburial.bury_again(
         context, attempts.Attempt.interrupted(

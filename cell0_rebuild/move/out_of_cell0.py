@@ -30,6 +30,7 @@ from cell0_rebuild.move import instance_row
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 from cell0_rebuild.move import reburial
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
@@ -83,7 +84,7 @@ def ask(
                 context, uuid, entry, cell.id, functools.partial(
                     late_changes.keep_changes, cctxt, entry, bdms)):
             deletion.erase(context, uuid)
-        api_db.leave(context, uuid, entry)
+        mapped_db.leave(context, uuid, entry)
         raise
     return entry.attempt
 

@@ -24,6 +24,7 @@ from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import late_changes
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -68,7 +69,7 @@ def bury_again(
         if not is_ours and cell is not None and place.cell_id != cell.id:
             _remove_known_row(context, attempt, cell)
     if buried:
-        api_db.leave(context, attempt.uuid, attempt.entry)
+        mapped_db.leave(context, attempt.uuid, attempt.entry)
     else:
         deletion.clear(context, attempt.uuid)
     return buried
@@ -117,7 +118,7 @@ def _remove_row(
             cell_db.remove(
                 context, attempt.uuid, cell,
                 keep=functools.partial(_keep_last, in_cell0, attempt))
-            api_db.clear_cells(
+            mapped_db.clear_cells(
                 context, attempt.uuid, attempt.entry, [cell.uuid])
         else:
             _remove_known_row(context, attempt, cell)
@@ -249,7 +250,7 @@ def _leave_cell(
         return _is_back(context, attempt)
     # A conductor that is stale now may just have removed the row in cell0.
     if cell0_db.is_there(in_cell0, uuid):
-        api_db.remap(context, uuid, attempt.entry, cell.id, cell0.id)
+        mapped_db.remap(context, uuid, attempt.entry, cell.id, cell0.id)
     on_host = None
 
     def has_left() -> bool:
@@ -266,9 +267,9 @@ def _leave_cell(
             on_host = error
             return False
 
-    if api_db.leave_cell(
+    if mapped_db.leave_cell(
             context, uuid, attempt.entry, cell0.id, cell.id, has_left):
-        api_db.clear_cells(context, uuid, attempt.entry, [cell.uuid])
+        mapped_db.clear_cells(context, uuid, attempt.entry, [cell.uuid])
         return True
     if on_host is not None:
         raise on_host

@@ -13,6 +13,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 from tests.integration import meetings
 from tests.integration import processes
 from tests.integration import specs_base
@@ -68,7 +69,7 @@ class HeldTest(specs_base.SpecTestCase):
 
     def test_a_way_out_of_a_cell_waits(self):
         self.assertTrue(self.hand_over())
-        self.assert_waits(lambda: api_db.remap(
+        self.assert_waits(lambda: mapped_db.remap(
             self.another_context(), self.uuid, self.entry, self.cell.id,
             None))
 
@@ -108,7 +109,7 @@ class HeldTest(specs_base.SpecTestCase):
 
         def go_on():
             time.sleep(1.5)
-            api_db.touch(self.context, self.uuid, self.entry, self.cell.id)
+            mapped_db.touch(self.context, self.uuid, self.entry, self.cell.id)
         self.assert_waits(take_over, go_on)
 
 

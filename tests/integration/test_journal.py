@@ -19,6 +19,7 @@ from oslo_utils import uuidutils
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 from tests.integration import meetings
 from tests.integration import specs_base
 
@@ -68,7 +69,7 @@ class JournalTestCase(specs_base.SpecTestCase):
             self.holder, self.uuid, self.entry, None, lambda last: None)
 
     def clear_cells(self):
-        return api_db.clear_cells(self.holder, self.uuid, self.entry, ())
+        return mapped_db.clear_cells(self.holder, self.uuid, self.entry, ())
 
 
 STEPS = ('hold', 'take', 'refresh', 'answer', 'take_over', 'end', 'to_cell0',

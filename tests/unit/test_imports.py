@@ -102,7 +102,7 @@ class CircleTest(testtools.TestCase):
     def test_what_writes_the_rows_of_a_move_knows_no_step_of_it(self):
         # Not even for type checkers.
         for name in ('api_db', 'cell0_db', 'cell_db', 'journal',
-                     'late_changes', 'location', 'lock'):
+                     'late_changes', 'location', 'lock', 'mapped_db'):
             self.assertNotIn('cell0_rebuild.move.attempt', reached(
                 [f'cell0_rebuild.move.{name}']), name)
 

@@ -38,6 +38,7 @@ from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 from cell0_rebuild.move import reburial
 from cell0_rebuild.move.recovery import diagnosis
 from cell0_rebuild.move.recovery import search
@@ -161,7 +162,7 @@ class Recovery:
             problem = exceptions.text(error)
         with contextlib.suppress(Exception):
             # What was written where nothing was known of an attempt.
-            api_db.leave(self._context, stuck.uuid, journal.Entry(
+            mapped_db.leave(self._context, stuck.uuid, journal.Entry(
                 self._holder, self._holder))
         return stuck.state, problem
 
@@ -220,10 +221,10 @@ class Recovery:
             entry = api_db.entry(context, stuck.uuid)
             if is_at_rest and entry is not None and (
                     entry.holder == self._holder):
-                api_db.clear_cells(context, stuck.uuid, entry, [
+                mapped_db.clear_cells(context, stuck.uuid, entry, [
                     cell for cell in entry.cells
                     if not _has_row(context, stuck.uuid, cell)])
-                api_db.leave(context, stuck.uuid, entry)
+                mapped_db.leave(context, stuck.uuid, entry)
 
     def _clear(
         self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
@@ -312,7 +313,7 @@ class Recovery:
         if entry is None:
             return False
         # A compute may have taken it while it was on its way back to cell0.
-        api_db.map_back(context, stuck.uuid, entry, cells.cell0(context).id,
+        mapped_db.map_back(context, stuck.uuid, entry, cells.cell0(context).id,
                         stuck.cell.id)
         return attempts.finish(
             context, attempts.Attempt.interrupted(stuck.uuid, entry),

@@ -8,9 +8,9 @@ from nova import context as nova_context
 from nova.db.main import api as main_db_api
 from nova import objects
 
-from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import journal
+from cell0_rebuild.move import mapped_db
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import recover_base
@@ -193,9 +193,9 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.leave_row()
         context = nova_context.get_admin_context()
         another = journal.Entry.new()
-        api_db.clear_cells(context, self.server['id'], another, [
+        mapped_db.clear_cells(context, self.server['id'], another, [
             cell.uuid for cell in objects.CellMappingList.get_all(context)])
-        api_db.leave(context, self.server['id'], another)
+        mapped_db.leave(context, self.server['id'], another)
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 
@@ -234,7 +234,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_while_a_burial_ends_is_accepted(self):
         self.meet_burial(
-            recovering.TAGS, 'cell0_rebuild.move.api_db.leave',
+            recovering.TAGS, 'cell0_rebuild.move.mapped_db.leave',
             'cell0_rebuild.move.out_of_cell0.to_build_request')
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()

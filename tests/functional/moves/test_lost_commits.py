@@ -58,7 +58,7 @@ class LostCommitTest(races_base.RaceTestCase):
     def test_a_cast_that_fails_and_a_lost_commit_show_it_once(self):
         self.useFixture(base.Interception(base.CAST, before=self._raise_away))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.remap', after=self._raise_away))
+            'cell0_rebuild.move.mapped_db.remap', after=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')

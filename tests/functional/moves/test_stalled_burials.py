@@ -15,10 +15,10 @@ from nova import rpc
 from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 
-from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import location
+from cell0_rebuild.move import mapped_db
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
@@ -101,7 +101,7 @@ class StalledBurialTest(races_base.RaceTestCase):
     @releases.needs('write_lock')
     def test_it_maps_no_later_attempt_to_cell0(self):
         self.fail_to_send()
-        stall = self.stall(api_db.remap, after=self.pause)
+        stall = self.stall(mapped_db.remap, after=self.pause)
         self.rebuild(self.server)
         self.assert_live(stall)
         [mapping] = databases.dump()['api']['instance_mappings']
@@ -138,7 +138,7 @@ class StalledBurialTest(races_base.RaceTestCase):
         stall = stalling.Stall(begin_again)
         self.stub_out('cell0_rebuild.move.cell_db.remove',
                       stall.before(cell_db.remove))
-        remap, mapped = api_db.remap, []
+        remap, mapped = mapped_db.remap, []
 
         def stall_again(context, uuid, old, new, *args, **kwargs):
             if not self.reached.is_set():
@@ -148,7 +148,7 @@ class StalledBurialTest(races_base.RaceTestCase):
             self.wait_until_buried()
             mapped.append(remap(context, uuid, old, new, *args, **kwargs))
             return mapped[-1]
-        self.stub_out('cell0_rebuild.move.api_db.remap', stall_again)
+        self.stub_out('cell0_rebuild.move.mapped_db.remap', stall_again)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(stall.struck))
         # The later attempt waits for the one that stalls.

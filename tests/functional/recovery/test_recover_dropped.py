@@ -137,7 +137,7 @@ class StockApiTest(recover_base.RecoverTestCase):
         self.assert_zone_is_gone()
 
     @ddt.data(recovering.REMAP, recovering.REMOVE, recovering.SHOW,
-              'cell0_rebuild.move.api_db.leave')
+              'cell0_rebuild.move.mapped_db.leave')
     def test_if_it_fails_in_its_cell_it_is_buried_again(self, step):
         self.useFixture(base.Interception(
             recovering.CAST, before=recovering.fail))

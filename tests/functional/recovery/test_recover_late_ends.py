@@ -32,7 +32,7 @@ class LateEndTest(recover_base.RecoverTestCase):
                 (f'{move}.cell0_db._remove', self.remove_late, None),
                 (f'{move}.api_db.take_over', self.begin, self.let_remove),
                 (recovering.FORGET, self.forget_late, None),
-                (f'{move}.api_db.remap', None, self.let_forget)):
+                (f'{move}.mapped_db.remap', None, self.let_forget)):
             self.useFixture(base.Interception(
                 function, before=before, after=after))
 

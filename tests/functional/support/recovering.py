@@ -29,11 +29,11 @@ END = 'cell0_rebuild.move.api_db.end'
 HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
 CAST = base.CAST
 FINISH = 'cell0_rebuild.move.attempt.finish'
-FORGET = 'cell0_rebuild.move.api_db.forget'
+FORGET = 'cell0_rebuild.move.mapped_db.forget'
 SHOW = 'cell0_rebuild.move.cell0_db.show'
 BACK = 'cell0_rebuild.move.api_db.to_cell0'
 REMOVE = 'cell0_rebuild.move.cell_db.remove'
-REMAP = 'cell0_rebuild.move.api_db.remap'
+REMAP = 'cell0_rebuild.move.mapped_db.remap'
 CLEAR = 'cell0_rebuild.move.deletion.clear'
 
 
