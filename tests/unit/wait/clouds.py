@@ -143,7 +143,7 @@ class Cloud:
         uuid, now = server.uuid, self._now().utc
         if seconds < self._claim:
             return values.State.SENT
-        if self.kind_of[uuid] in self.refused:
+        if self._states[uuid] is values.State.SENT and not self._claims(uuid):
             self.waiting[uuid] = dataclasses.replace(
                 server, failures=server.failures + 1, tried_at=now)
             return values.State.BURIED
@@ -159,6 +159,16 @@ class Cloud:
             uuid, server.project_id, values.State.FAILED_ON_HOST if fails
             else values.State.LANDED, now, frozenset([host])))
         return self.ended[-1].state
+
+    def _claims(self, uuid):
+        """Have the scheduler take room for a server, if it finds some."""
+        kind = self.kind_of[uuid]
+        question = kind.shape.question
+        if kind in self.refused or self.rooms.get(question, 1) < 1:
+            return False
+        if question in self.rooms:
+            self.rooms[question] -= 1
+        return True
 
     def builds(self, begin):
         return [*(build for build in self.ended if build.at >= begin), *(
@@ -213,9 +223,6 @@ class Cloud:
             del self.waiting[server.uuid]
             self.on_their_way[server.uuid] = server, self.seconds
             self._states[server.uuid] = values.State.SENT
-            question = self.kind_of[server.uuid].shape.question
-            if question in self.rooms:
-                self.rooms[question] -= 1
         return answer or ACCEPTED
 
     def check(self, failed, accepted):

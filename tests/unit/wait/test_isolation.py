@@ -245,6 +245,15 @@ class FiltersTest(isolation_base.IsolationTestCase):
         self.cloud.run(HOUR / 2)
         self.assertLess(self.cloud.calls, 30 + 38)
 
+    @ddt.data(4, 32)
+    def test_no_call_is_made_in_vain_where_room_is_for_a_few(self, at_once):
+        self.cloud = clouds.Cloud(at_once=at_once, per_minute=9999)
+        others = self.others(200)
+        self.cloud.rooms[clouds.SMALL.shape.question] = 90
+        self.cloud.run(600)
+        self.assertEqual(
+            (90, 90), (self.landed(0, others), self.cloud.calls))
+
     def test_where_some_land_two_calls_are_made_for_each_at_most(self):
         self.refuse(60, 30)
         others = self.others(200)
