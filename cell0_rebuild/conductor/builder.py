@@ -169,7 +169,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         ec2.forget_id(attempt.uuid)
 
     def _go_on(self, context: nova_context.RequestContext) -> None:
-        if not attempts.is_current(context, self._attempt):
+        if not attempts.refresh(context, self._attempt):
             raise self._attempt.stale()
 
     def _schedule_instances(
@@ -198,7 +198,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         :param next_cell: the UUID of the cell in which Nova creates it next.
         :raises StaleAttempt: if so, unless the owner deleted the server.
         """
-        if attempts.is_current(context, self._attempt, next_cell) or (
+        if attempts.refresh(context, self._attempt, next_cell) or (
                 location.is_abandoned(context, self._attempt.uuid)):
             return
         self._release(context)
@@ -296,7 +296,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         texts.fit(exc)
         if self._cell is None:
             # A recovery is to leave it alone meanwhile.
-            _outlasting(attempts.is_current)(context, self._attempt)
+            _outlasting(attempts.refresh)(context, self._attempt)
 
         def record(cctxt: nova_context.RequestContext) -> None:
             instance = objects.Instance.get_by_uuid(

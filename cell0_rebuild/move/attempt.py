@@ -157,11 +157,11 @@ def keep_root_known(
         raise attempt.stale()
 
 
-def is_current(
+def refresh(
     context: nova_context.RequestContext, attempt: Attempt,
     next_cell: str | None = None,
 ) -> bool:
-    """Tell whether the attempt still is the current one, and refresh it.
+    """Make the attempt young; False if it is no longer the current one.
 
     :param next_cell: the UUID of the real cell in which it is created next.
     """

@@ -169,7 +169,7 @@ class MeanwhileTest(recover_base.RecoverTestCase):
         return context, attempt
 
     def test_who_cannot_read_it_any_more_does_not_go_on(self):
-        self.assertFalse(attempts.is_current(*self.begin()))
+        self.assertFalse(attempts.refresh(*self.begin()))
 
     def test_what_is_refused_is_buried_though_it_cannot_be_read(self):
         context, attempt = self.begin()
