@@ -205,7 +205,8 @@ def follow(line, wanted, out):
         finally:
             end(process, signal.SIGTERM)
             RUNNING.discard(process)
-        if code and '\nFailed ' not in ''.join(said):
+        if code and not re.search(
+                r'\nFailed |match with anything', ''.join(said)):
             errors.seek(0)
             print(errors.read()[-20000:], file=out)
     return code, ''.join(said)
