@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""An operator's burial dies at any boundary: no server is lost.
+
+The server failed on its compute, which has the driver of tests: what it says
+of itself and of guests is what one with libvirt does.
+"""
+
+import argparse
+import contextlib
+import io
+
+from nova import exception
+from nova.virt import fake
+
+from cell0_rebuild.cmd import bury
+from tests.faults import boundaries
+from tests.faults import series
+from tests.faults import stories
+from tests.functional import base
+from tests.functional.support import databases
+
+BURIAL = 'burial'
+_BURIED = 0
+
+
+class BuryingTest(series.Series):
+
+    options = {**series.Series.options, 'rebuild': 'never_launched'}
+
+    def setUp(self):
+        available = fake.FakeDriver.get_available_resource
+
+        def as_libvirt(driver, nodename):
+            return {**available(driver, nodename), 'hypervisor_type': 'QEMU'}
+
+        def console(driver, context, instance):
+            if instance.uuid not in driver.list_instance_uuids():
+                raise exception.InstanceNotFound(instance_id=instance.uuid)
+            return ''
+        self.stub_out('nova.virt.fake.FakeDriver.get_available_resource',
+                      as_libvirt)
+        self.stub_out('nova.virt.fake.FakeDriver.get_console_output', console)
+        super().setUp()
+        self.flags(max_attempts=1, group='scheduler')
+
+    def bury_one(self, story):
+        """Extend: in this story, it is the run that is to bury it."""
+        if story != BURIAL:
+            return super().bury_one(story)
+        self.have_capacity(True)
+        self.useFixture(base.Interception(
+            'nova.virt.fake.FakeDriver.spawn', before=self._fail))
+        server = self._build_server(networks=[{'port': stories.PORT}])
+        server.update(tags=stories.TAGS, metadata=stories.METADATA)
+        server = self._wait_for_state_change(
+            self.api.post_server({'server': server}), 'ERROR')
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(server['id'])))
+        return {**server, 'volume': None, 'request': {}, 'accelerators': 0}
+
+    def _fail(self, *args, **kwargs):
+        raise RuntimeError('no')
+
+    def run_rebuild(self, server, fault=None):
+        """Replace: bury it, which counts as what nova-api does."""
+        with self.crossings.watching(fault) as run:
+            try:
+                code = self._bury(server)
+            except boundaries.Killed:
+                code = None
+        self._reset_fixture()
+        return run, code
+
+    def _bury(self, server):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), (
+                contextlib.redirect_stderr(output)):
+            return bury.run(argparse.Namespace(
+                server=server['id'], dry_run=False))
+
+    def boundaries_of(self, story):
+        """Replace: what a burial without a fault crosses."""
+        for _ in range(2):
+            server = self.bury_one(story)
+            run, code = self.run_rebuild(server)
+            self.assertEqual(_BURIED, code)
+            self._finish(server)
+        self.assertLessEqual({
+            ('commit', 'api'), ('commit', 'cell0'), ('commit', 'cell1')}, {
+            (crossed.kind, crossed.what) for crossed in run.crossed})
+        return run.crossed
+
+    def _then_recover(self, server):
+        """Replace: recover it, bury it if it is not, and rebuild it."""
+        self.recover(server)
+        if self.check_shown(server) != 'ERROR':
+            raise stories.Problem('it is not shown as ERROR')
+        if databases.cell_of(server['id']) != 'cell0' and (
+                self._bury(server) != _BURIED):
+            raise stories.Problem('it cannot be buried again')
+        self.rebuild(server)
+        self.wait_for(server, 'ACTIVE')
+        found = (len(self._get_allocations_by_server_uuid(server['id'])),
+                 [port['id'] for port in self._ports_of(server)],
+                 self.api.get_server(server['id'])['tags'])
+        if found != (1, [stories.PORT], stories.TAGS):
+            raise stories.Lost(f'ACTIVE with {found}')
+        self.check_complete(server)
+        self._finish(server)
+
+    def test_it_is_shown_and_can_be_deleted(self):
+        self.play_all(BURIAL, series.DELETE)
+
+    def test_it_is_shown_and_can_be_recovered(self):
+        self.play_all(BURIAL, series.RECOVER)
