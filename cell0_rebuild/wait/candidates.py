@@ -108,14 +108,13 @@ def grouped(
     return found
 
 
-def peers(
-    project_ids: collections.abc.Set[str], groups: Groups
-) -> waste.Groups:
-    """Return who takes turns with each other.
+def peers(groups: Groups) -> waste.Groups:
+    """Return who of a project takes turns with each other.
 
-    :param project_ids: of all who wait.
+    A project that is new comes before those on which something was wasted:
+    else "make simulate" shows that small ones wait for those that flood.
     """
-    found: waste.Groups = {'': project_ids}
+    found: waste.Groups = {}
     for (project_id, kind), servers in groups.items():
         found[project_id] = found.get(project_id, frozenset()) | {kind}
         found[project_id, kind] = {server.uuid for server in servers}

@@ -166,8 +166,7 @@ class Sweeper:
             run.waiting.values(), with_kind, self._teller.published, now)
         groups = candidates.grouped(could, with_kind)
         project_ids = {server.project_id for server in within}
-        self._ledger.waste.admit(
-            candidates.peers(project_ids, groups), now.seconds)
+        self._ledger.waste.admit(candidates.peers(groups), now.seconds)
         queues = candidates.queues(groups, self._ledger, now)
         shapes = {queue.kind.shape for queue in queues}
         self._ledger.keep(project_ids, shapes, now.seconds)

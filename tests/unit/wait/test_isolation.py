@@ -330,10 +330,10 @@ class PlacementTest(isolation_base.IsolationTestCase):
 
 @ddt.ddt
 class NewcomersTest(isolation_base.IsolationTestCase):
-    """Who fails for the first time comes again and again."""
+    """Kinds and servers of a project fail for the first time, again and again.
+    """
 
     @ddt.data(
-        lambda number: (f'new-{number}', clouds.SMALL),
         lambda number: ('old', samples.kind(
             'resources=VCPU:1', likeness=str(number))),
         lambda number: ('old', clouds.SMALL))
