@@ -286,12 +286,9 @@ FENCE = (
         'self, context, instance, target_power_state',
         'called by that: waits for the lock of a build'),
     patching.Target(
-        'nova.compute.manager', 'ComputeManager.get_console_output',
-        'self, context, instance, tail_length',
-        'called by a message: tells whether there is a guest'),
-    patching.Target(
-        'nova.network.neutron', 'get_client', 'context, admin=False',
-        'called: finds ports that are left'),
+        'nova.compute.rpcapi', 'ComputeAPI.get_console_output',
+        'self, ctxt, instance, tail_length',
+        'sent to a host: tells whether there is a guest'),
 )
 
 # Modules of their own have what would be too long here.

@@ -13,6 +13,10 @@ _API = 'nova.compute.api'
 
 # Called by the validation of a rebuild in nova-api.
 
+NEUTRON_CLIENT = patching.Target(
+    'nova.network.neutron', 'get_client', 'context, admin=False',
+    'called: asks Neutron for security groups, and for ports that are left')
+
 CHECKS = (
     patching.Target(
         _API, 'check_instance_lock', 'function',
@@ -71,9 +75,7 @@ CHECKS = (
         'context, hostapi, get_only_available=False, with_hosts=False, '
         'services=None',
         'called: is the zone that was asked for there?'),
-    patching.Target(
-        'nova.network.neutron', 'get_client', 'context, admin=False',
-        'called: asks Neutron for security groups'),
+    NEUTRON_CLIENT,
     patching.Target(
         'nova.network.neutron', 'API._clean_security_groups',
         'self, security_groups', 'called: leaves out the default group'),

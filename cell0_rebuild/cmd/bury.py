@@ -37,7 +37,8 @@ def add_parser(subparsers: object) -> None:
         help='Change nothing, and do not ask the nova-compute.')
     parser.set_defaults(run=run, internals=lambda internals: (
         internals.DELETION, *internals.MOVES, *internals.ALLOCATIONS,
-        *internals.LEFTOVERS, *internals.FENCE))
+        *internals.LEFTOVERS, *internals.FENCE,
+        internals.nova_internals_checks.NEUTRON_CLIENT))
 
 
 def run(options: argparse.Namespace) -> int:
