@@ -6,20 +6,14 @@ from __future__ import annotations
 
 import typing as ty
 
-from oslo_log import log as logging
-
-from cell0_rebuild import allocations
-from cell0_rebuild import exceptions
+from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild.failed import asking
 from cell0_rebuild.failed import records
 from cell0_rebuild.failed import verdict
 from cell0_rebuild.move import into_cell0
-from cell0_rebuild.move import location
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
-
-LOG = logging.getLogger(__name__)
 
 
 def check(
@@ -61,10 +55,4 @@ def bury(context: nova_context.RequestContext, instance_uuid: str) -> None:
             found.availability_zone, is_still_so):
         raise asking.NotAtRest(
             'Somebody has changed it meanwhile. Look at it, and try again')
-    try:
-        allocations.Resources(context).release(
-            instance_uuid, location.at_rest(context, instance_uuid))
-    except exceptions.NoPlacement as error:
-        # The next rebuild begins with it again.
-        LOG.warning('Its allocations could not be deleted: %s', error,
-                    instance_uuid=instance_uuid)
+    resource_claims.release_all(context, instance_uuid)
