@@ -103,6 +103,10 @@ class Stuck:
                 and not self.place.in_cell0)
 
 
+# How often a server is looked at that somebody moves meanwhile.
+_LOOKS = 3
+
+
 class Finder:
     """Tells what is the matter with a server."""
 
@@ -126,14 +130,15 @@ class Finder:
     def look(self, uuid: str) -> Stuck | None:
         """Look at a server; None if there is nothing to do for it.
 
-        Nor is there if somebody moves it meanwhile: what was read of the
+        Nor is there if somebody goes on moving it: what was read of the
         databases does not fit together then.
         """
-        seen = self._see(uuid)
-        found = self._look(uuid, *seen) or self._strays(uuid, seen[0])
-        if found is None or seen != self._see(uuid):
-            return None
-        return dataclasses.replace(found, place=seen[0])
+        for _ in range(_LOOKS):
+            seen = self._see(uuid)
+            found = self._look(uuid, *seen) or self._strays(uuid, seen[0])
+            if seen == self._see(uuid):
+                return found and dataclasses.replace(found, place=seen[0])
+        return None
 
     def _see(
         self, uuid: str
