@@ -2,7 +2,8 @@
 
 """A server that its owner deletes on its way: what is left of it.
 
-:func:`sweep`, :func:`sweep_cell0`    nova-api, when it has deleted it
+:func:`sweep`, :func:`sweep_cell0`,
+:func:`sweep_cells`                   nova-api, when it has deleted it
 :func:`clear`, :func:`erase`          whoever then finds it deleted
 :func:`complete`                      at the end of the hand-over
 
@@ -67,6 +68,24 @@ def sweep_cell0(
         remove_cell0_row(context, instance_uuid)
 
 
+def sweep_cells(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
+    """Remove the rows in real cells of a server that was deleted in cell0.
+
+    There are some if its burial has not ended. Nova's lists would show them.
+    """
+    with _left_to_others(instance_uuid):
+        place = location.place(context, instance_uuid)
+        if place is None or place.entry is None or not (
+                place.in_cell0 and place.is_deleted):
+            return
+        for cell in _real_cells(context, place.entry.cells):
+            # Who buries it ends the delete where a compute has it.
+            with contextlib.suppress(exception.ObjectActionError):
+                cell_db.remove(context, instance_uuid, cell)
+
+
 @contextlib.contextmanager
 def _left_to_others(instance_uuid: str) -> collections.abc.Iterator[None]:
     """Log an error of a database, and leave the rows there."""
@@ -94,11 +113,16 @@ def _reached(
         entry = api_db.entry(context, instance_uuid)
         # Nobody knows if a service without this package has dropped it.
         reached = None if entry is None else entry.cells
-    if reached == []:
+    return _real_cells(context, reached)
+
+
+def _real_cells(
+    context: nova_context.RequestContext, uuids: list[str] | None
+) -> list[objects.CellMapping]:
+    if uuids == []:
         return []
     return [cell for cell in objects.CellMappingList.get_all(context)
-            if not cell.is_cell0()
-            and (reached is None or cell.uuid in reached)]
+            if not cell.is_cell0() and (uuids is None or cell.uuid in uuids)]
 
 
 def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:
