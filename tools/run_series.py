@@ -33,7 +33,8 @@ ROOT = results.ROOT
 STATE = ROOT / '.state' / 'results'
 DOCS = ROOT / 'doc/source/contributor'
 # How the tests of faults are called in the table.
-KINDS = {'test_crashes': 'crash', 'test_deletes': 'deleted while down',
+KINDS = {'test_burying': 'bury command dies', 'test_crashes': 'crash',
+         'test_deletes': 'deleted while down',
          'test_doubles': 'two errors',
          'test_elsewhere': 'crash, then another cell',
          'test_errors': 'error', 'test_kill': 'SIGKILL',
