@@ -257,7 +257,12 @@ def _leave_cell(
         nonlocal on_host
         try:
             return cell0_db.is_there(in_cell0, uuid) and (
-                _replace_row(context, in_cell0, attempt, cell))
+                cell_db.remove(
+                    context, uuid, cell, attempt.row_id,
+                    functools.partial(_keep_last, in_cell0, attempt))
+                # A stale conductor may have created another.
+                or cell_db.remove(context, uuid, cell)
+                or cell_db.find(context, uuid, cell) is None)
         except exception.ObjectActionError as error:
             on_host = error
             return False
@@ -272,35 +277,6 @@ def _leave_cell(
             context, in_cell0, attempt, cell):
         deletion.remove_cell0_row(context, uuid)
     return False
-
-
-def _replace_row(
-    context: nova_context.RequestContext,
-    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping,
-) -> bool:
-    """Remove the row in the real cell, when the one in cell0 is shown.
-
-    Lists would miss the server in between. Of two rows Nova lists one.
-
-    :returns: False if it is there still.
-    :raises ObjectActionError: if a compute has the server.
-    """
-    cell0_db.show(in_cell0, attempt.uuid)
-    try:
-        has_gone = (
-            cell_db.remove(
-                context, attempt.uuid, cell, attempt.row_id,
-                functools.partial(_keep_last, in_cell0, attempt))
-            # A stale conductor may have created another.
-            or cell_db.remove(context, attempt.uuid, cell)
-            or cell_db.find(context, attempt.uuid, cell) is None)
-    except exception.ObjectActionError:
-        cell0_db.hide(in_cell0, attempt.uuid)
-        raise
-    if not has_gone:
-        cell0_db.hide(in_cell0, attempt.uuid)
-    return has_gone
 
 
 def _is_deleted(
