@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-
 from nova import context as nova_context
 from nova import objects
 
@@ -29,6 +28,12 @@ def cell0(context: nova_context.RequestContext) -> objects.CellMapping:
             return cell
     return objects.CellMapping.get_by_uuid(
         context, objects.CellMapping.CELL0_UUID)
+
+
+def real(context: nova_context.RequestContext) -> list[objects.CellMapping]:
+    """Return the CellMappings of all cells but cell0, as they are now."""
+    return [cell for cell in objects.CellMappingList.get_all(context)
+            if not cell.is_cell0()]
 
 
 def is_cell0(context: nova_context.RequestContext) -> bool:

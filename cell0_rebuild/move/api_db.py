@@ -20,6 +20,7 @@ from nova.db.api import models as api_models
 from nova import objects
 from oslo_serialization import jsonutils
 
+from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
@@ -219,14 +220,11 @@ def take_over(
             entry = (journal.Entry(holder, holder)
                      if found.build_request_id is None
                      else lock.mark(context, found))
-            if entry is not None:
-                # It may have named any cell.
-                entry.cells = [
-                    cell.uuid for cell in objects.CellMappingList.get_all(
-                        context) if not cell.is_cell0()]
-                entry.is_unproved = found.spec is None
-        if entry is None:
-            return None
+            if entry is None:
+                return None
+            # It may have named any cell.
+            entry.cells = [cell.uuid for cell in cells.real(context)]
+            entry.is_unproved = found.spec is None
     found.entry, entry.holder = entry, holder
     # Its mapping stays old, for the next try if this one ends halfway.
     found.write(context)

@@ -121,8 +121,8 @@ def _real_cells(
 ) -> list[objects.CellMapping]:
     if uuids == []:
         return []
-    return [cell for cell in objects.CellMappingList.get_all(context)
-            if not cell.is_cell0() and (uuids is None or cell.uuid in uuids)]
+    return [cell for cell in cells.real(context)
+            if uuids is None or cell.uuid in uuids]
 
 
 def clear(context: nova_context.RequestContext, instance_uuid: str) -> bool:

@@ -123,9 +123,7 @@ class Finder:
         self._has_resources = has_resources
         self._down: dict[str, str] = {}
         self._cell0 = cells.cell0(context)
-        self._cells = [
-            cell for cell in objects.CellMappingList.get_all(context)
-            if not cell.is_cell0()]
+        self._cells = cells.real(context)
 
     def look(self, uuid: str) -> Stuck | None:
         """Look at a server; None if there is nothing to do for it.

@@ -313,8 +313,9 @@ class Recovery:
         if entry is None:
             return False
         # A compute may have taken it while it was on its way back to cell0.
-        mapped_db.map_back(context, stuck.uuid, entry, cells.cell0(context).id,
-                        stuck.cell.id)
+        mapped_db.map_back(
+            context, stuck.uuid, entry, cells.cell0(context).id,
+            stuck.cell.id)
         return attempts.finish(
             context, attempts.Attempt.interrupted(stuck.uuid, entry),
             stuck.cell)

@@ -50,9 +50,7 @@ class Search:
         self._context = context
         self._before = before
         self._cell0 = cells.cell0(context)
-        self._cells = [
-            cell for cell in objects.CellMappingList.get_all(context)
-            if not cell.is_cell0()]
+        self._cells = cells.real(context)
         self._problems: dict[str, str] = {}
 
     @property
