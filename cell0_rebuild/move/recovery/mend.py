@@ -34,6 +34,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
 from cell0_rebuild.move import cell0_copy
+from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
 from cell0_rebuild.move import journal
@@ -180,7 +181,8 @@ class Recovery:
         else:
             try:
                 self._bury(context, stuck)
-            except exception.ObjectActionError:
+            except (exception.ObjectActionError, exception.InstanceNotFound,
+                    _ChangedMeanwhile):
                 if state not in _HANDED_OVER or not self._finish_taken(
                         context, stuck):
                     raise
@@ -297,10 +299,16 @@ class Recovery:
     def _finish_taken(
         self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
     ) -> bool:
-        """Finish the rebuild if a compute has taken the server meanwhile."""
+        """Finish the rebuild if its conductor or a compute has gone on.
+
+        The conductor has if it has removed the row in cell0.
+        """
+        is_closed = not cell0_db.is_there(
+            cells.in_cell0(context), stuck.uuid)
         for trace in stuck.traces:
             row = cell_db.find(context, stuck.uuid, trace.cell)
-            if row is not None and row.id == trace.row.id and row.is_on_host:
+            if row is not None and row.id == trace.row.id and (
+                    is_closed or row.is_on_host):
                 return self._finish(
                     context, dataclasses.replace(stuck, cell=trace.cell))
         return False
