@@ -5,6 +5,7 @@
 import contextlib
 import io
 import itertools
+import os
 import pathlib
 import re
 import subprocess
@@ -83,11 +84,25 @@ class PartTest(testtools.TestCase):
                 f'tests.{name}.ATest.test_it')), name)
 
 
+class Hidden(fixtures.Fixture):
+    """Shows nothing of what is run: it is no result of this run."""
+
+    def _setUp(self):
+        sys.stdout.flush()
+        shown = os.dup(1)
+        self.addCleanup(os.close, shown)
+        self.addCleanup(os.dup2, shown, 1)
+        self.addCleanup(sys.stdout.flush)
+        with open(os.devnull, 'wb') as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+
+
 class ProjectCase(testtools.TestCase):
     """A project of two suites."""
 
     def setUp(self):
         super().setUp()
+        self.useFixture(Hidden())
         self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         for suite in ('unit', 'functional'):
             folder = self.root / 'tests' / suite
@@ -142,6 +157,29 @@ class OptionsTest(ProjectCase):
         error = self.assertRaises(
             SystemExit, run_tests.main, ['unit', '--faling'])
         self.assertEqual(2, error.code)
+
+
+SHOWS = """
+import unittest
+
+
+class MineTest(unittest.TestCase):
+
+    def test_shows_what_another_run_does(self):
+        print('Totals', ' - Passed: 7', ' - Failed: 1', sep='\\n')
+"""
+
+
+class CountTest(ProjectCase):
+    """How many tests ended how."""
+
+    def test_what_a_test_shows_does_not_count(self):
+        (self.root / 'tests/unit/test_mine.py').write_text(SHOWS)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            self.assertEqual(0, run_tests.main(['unit']))
+        self.assertIn(' - Passed: 7', shown.getvalue())
+        self.assertRegex(
+            shown.getvalue(), r'unit +1 passed, 0 failed, 0 skipped')
 
 
 HANGS = """
