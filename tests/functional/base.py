@@ -51,8 +51,9 @@ class Cell0RebuildMixin:
             self.flags(manager_shutdown_timeout=20)
         # A service that reports in the midst of concurrent burials holds the
         # lock of a database and waits for the one that the fixtures have for
-        # cells; the burials hold and wait the other way round, for ever.
-        self.flags(report_interval=0, service_down_time=3600)
+        # cells; the burials hold and wait the other way round, for ever. None
+        # is taken for down: a series of races may run for hours.
+        self.flags(report_interval=0, service_down_time=7 * 24 * 60 * 60)
         # A pool grows to this size before a thread is used again, and idle
         # threads wake up again and again.
         cfg.CONF.register_opts(messaging_server._pool_opts)
