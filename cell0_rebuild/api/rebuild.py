@@ -25,6 +25,7 @@ from cell0_rebuild.api import create_checks
 from cell0_rebuild.api import errors
 from cell0_rebuild.api import image as images
 from cell0_rebuild.api import microversion
+from cell0_rebuild.api import never_launched
 from cell0_rebuild.api import quota
 from cell0_rebuild.api import scheduling
 from cell0_rebuild.api import volumes
@@ -59,6 +60,8 @@ def rebuild(
             _rebuild_from_cell0(compute_api, context, instance, found,
                     None if gate.keeps_image else image_href, *args, **kwargs)
         return
+    if gate.is_open:
+        never_launched.refuse(context, instance)
     if gate.keeps_image and instance.launched_at is not None:
         with errors.translated():
             image_href = images.of_launched(

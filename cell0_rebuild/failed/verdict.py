@@ -115,8 +115,7 @@ def _not_over(server: Failed) -> str | None:
                 f'still clear up after it. {_AGAIN}')
     [build] = server.last_builds
     if not build.ended or build.host is None:
-        return (f'Its build on host {build.host} has not ended. Try again '
-                f'later')
+        return 'Its build has not ended. Try again later'
     if server.failed_at is None or server.failed_at < build.started:
         return f'It did not fail in its last build. {_AGAIN}'
     return None

@@ -367,3 +367,37 @@ class BuryTest(FailedTestCase):
             self.computes[self.host].service_ref.uuid,
             {'status': 'disabled'})
         self.assert_untouched(self.create(), 'It is buried already')
+
+
+class OwnerTest(FailedTestCase):
+    """A rebuild that the owner of such a server asks for."""
+
+    def setUp(self):
+        super().setUp()
+        self.fail(RuntimeError('no'), 1)
+        self.failed = self.settled(self.create())
+
+    def assert_told(self, text, *args, **body):
+        """Check that it is refused, and what the owner is told."""
+        error = self.assert_refused_without_trace(
+            409, self.failed, *args, **body)
+        self.assertIn(text, error)
+        self.assertNotIn(self.host, error)
+
+    def test_it_is_refused_with_what_an_operator_can_do(self):
+        self.assert_told('cell0-rebuild-manage bury')
+        self.bury(self.failed)
+        self.assert_comes_back(self.failed)
+
+    def test_it_is_refused_with_what_is_against_a_burial(self):
+        self.api.post_server_action(
+            self.failed['id'], {'os-resetState': {'state': 'error'}})
+        self.assert_told('It has an action resetState')
+
+    def test_without_the_option_nova_answers(self):
+        self.flags(rebuild='buried', group='cell0_rebuild')
+        self.assert_told('is in an invalid state')
+
+    def test_to_a_stock_microversion_nova_answers(self):
+        self.assert_told('is in an invalid state', base.STOCK,
+                         imageRef=self.failed['image']['id'])
