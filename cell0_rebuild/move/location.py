@@ -187,9 +187,11 @@ def _begun(
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_db_api.context_manager.writer.using(context))
         # The first statement, before anything is read that may change.
-        context.session.query(api_models.InstanceMapping.id).filter_by(
+        found = context.session.query(api_models.InstanceMapping.id).filter_by(
             instance_uuid=instance_uuid).with_for_update().first()
-        return stack.pop_all()
+        # Nobody moves what is gone, and InnoDB has locked the gap: creates of
+        # others would wait.
+        return contextlib.ExitStack() if found is None else stack.pop_all()
 
 
 @contextlib.contextmanager

@@ -121,6 +121,18 @@ class CreateTest(JournalTestCase):
             self.context, self.uuid).destroy()
         self.assertTrue(self.is_created_beside(getattr(self, step)))
 
+    def test_it_does_not_wait_for_what_looks_for_one_that_is_gone(self):
+        objects.BuildRequest.get_by_instance_uuid(
+            self.context, self.uuid).destroy()
+        mapped_db.erase(self.context, self.uuid)
+        self.assertIsNone(location.place(self.context, self.uuid))
+        with futures.ThreadPoolExecutor(1) as executor:
+            with location.held(self.holder, self.uuid):
+                created = executor.submit(self.create_another)
+                is_created = bool(futures.wait([created], _PATIENCE).done)
+            created.result(60)
+        self.assertTrue(is_created)
+
     def test_it_would_wait_for_a_lock_on_what_is_not_there(self):
         def lock_nothing():
             self.holder.session.query(models.BuildRequest).filter_by(
