@@ -50,6 +50,13 @@ _outlasting = tenacity.retry(
     wait=tenacity.wait_exponential(multiplier=0.5), reraise=True)
 
 
+# A conductor that is stale may have created a row after those that attempts
+# have left were removed.
+_unique = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(db_exc.DBDuplicateEntry),
+    stop=tenacity.stop_after_attempt(2), reraise=True)
+
+
 class _NoBuildRequest:
     """Stands for the build request of a server that its owner deleted."""
 
@@ -130,7 +137,6 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         admin_password: str | None, injected_files: list[list[str]],
         write: reimage.Write | None,
     ) -> None:
-        build_request = attempt.build_request
         try:
             # It may have waited for a thread or a slot.
             self._go_on(context)
@@ -142,18 +148,8 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
                         context, functools.partial(self._go_on, context))
                 attempts.keep_root_known(context, attempt, True)
                 self._phases.end('image')
-            attempts.remove_left(context, attempt)
-            resource_claims.release_leftovers(context, attempt, request_spec)
-            with mapping_guard.checked(
-                    functools.partial(self._check_current, context)):
-                self.schedule_and_build_instances(
-                    context, [build_request], [request_spec], image,
-                    admin_password, injected_files,
-                    requested_networks=_networks(request_spec),
-                    block_device_mapping=cell0_copy.new_bdms(
-                        context, build_request.block_device_mappings),
-                    tags=cell0_copy.new_tags(
-                        build_request.tags, attempt.uuid))
+            self._place(
+                context, request_spec, image, admin_password, injected_files)
         except exceptions.StaleAttempt as error:
             LOG.warning('%s', error, instance_uuid=attempt.uuid)
         except Exception as error:
@@ -167,6 +163,30 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             deletion.erase(context, attempt.uuid)
         # If it failed, another conductor may build it the next time.
         ec2.forget_id(attempt.uuid)
+
+    @_unique
+    def _place(
+        self, context: nova_context.RequestContext,
+        request_spec: objects.RequestSpec, image: dict[str, ty.Any],
+        admin_password: str | None, injected_files: list[list[str]],
+    ) -> None:
+        """Have Nova schedule the server, create its row and tell the compute.
+
+        :raises DBDuplicateEntry: if the cell has a row of the server.
+        """
+        attempt = self._attempt
+        attempts.remove_left(context, attempt)
+        resource_claims.release_leftovers(context, attempt, request_spec)
+        with mapping_guard.checked(
+                functools.partial(self._check_current, context)):
+            self.schedule_and_build_instances(
+                context, [attempt.build_request], [request_spec], image,
+                admin_password, injected_files,
+                requested_networks=_networks(request_spec),
+                block_device_mapping=cell0_copy.new_bdms(
+                    context, attempt.build_request.block_device_mappings),
+                tags=cell0_copy.new_tags(
+                    attempt.build_request.tags, attempt.uuid))
 
     def _go_on(self, context: nova_context.RequestContext) -> None:
         if not attempts.refresh(context, self._attempt):

@@ -223,7 +223,7 @@ def take_over(
             if entry is None:
                 return None
             # It may have named any cell.
-            entry.cells = [cell.uuid for cell in cells.real(context)]
+            entry.cells = sorted(cell.uuid for cell in cells.real(context))
             entry.is_unproved = found.spec is None
     found.entry, entry.holder = entry, holder
     # Its mapping stays old, for the next try if this one ends halfway.
@@ -236,21 +236,21 @@ def take_over(
 def refresh(
     context: nova_context.RequestContext, instance_uuid: str,
     mine: journal.Entry, next_cell: str | None = None,
-) -> bool:
+) -> journal.Entry | None:
     """Make an attempt young again.
 
     :param next_cell: the UUID of the real cell in which it is created next.
-    :returns: False if it is no longer the current one.
+    :returns: its entry; None if it is no longer the current one.
     """
     found = lock.held(context, instance_uuid, mine)
     if found is None or not found.is_on_its_way:
-        return False
+        return None
     assert found.entry is not None
     if next_cell is not None:
         found.entry.cells = sorted({*found.entry.cells, next_cell})
     found.write(context)
     found.touch(context)
-    return True
+    return found.entry
 
 
 @db_errors.retried

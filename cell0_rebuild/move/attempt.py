@@ -165,8 +165,9 @@ def refresh(
 
     :param next_cell: the UUID of the real cell in which it is created next.
     """
-    return bool(api_db.refresh(
-        context, attempt.uuid, attempt.entry, next_cell))
+    found = api_db.refresh(context, attempt.uuid, attempt.entry, next_cell)
+    attempt.entry = found or attempt.entry
+    return found is not None
 
 
 def remove_row(

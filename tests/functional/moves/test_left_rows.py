@@ -174,6 +174,20 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.assertEqual((0, {}), recovering.recover())
         self.assertEqual(1, len(self.rows('cell1')))
 
+    def test_a_row_that_is_created_just_before_that_of_a_rebuild_goes(self):
+        context = nova_context.get_admin_context()
+        nova_context.set_target_cell(context, self.cell_mappings['cell1'])
+        self.late.let_through()
+        self.useFixture(base.Interception(
+            'nova.availability_zones.get_host_availability_zone',
+            before=lambda *args: main_db_api.instance_create(context, {
+                'uuid': self.server['id'], 'project_id': 'stale'})))
+        self.rebuild(self.server)
+        self.active(self.server)
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self.assertEqual([self.api.project_id], [
+            row['project_id'] for row in self.rows('cell1')])
+
     def test_it_stays_while_it_is_young(self):
         self.create_late()
         self.assertEqual((0, {}), recovering.recover(older_than=3600))
