@@ -108,6 +108,16 @@ def _show(
     return is_ours
 
 
+def show_left(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> None:
+    """Show the row in cell0 of a server that no attempt has."""
+    with location.held(context, instance_uuid):
+        place = location.place(context, instance_uuid)
+        if place is not None and place.is_buried and place.entry is None:
+            cell0_db.show(cells.in_cell0(context), instance_uuid)
+
+
 def _remove_row(
     context: nova_context.RequestContext,
     in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,

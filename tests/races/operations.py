@@ -61,9 +61,10 @@ class Messages(fixtures.Fixture):
             if self.held is not None:
                 self.held.append((context, args))
             elif crossings._process.get() is not None:
-                deliver(context, args)
+                return deliver(context, args)
             else:
-                send(api, context, *args)
+                return send(api, context, *args)
+            return None
         self.useFixture(fixtures.MonkeyPatch(_CALL, sent))
         create = rpcapi_of_nova.ComputeTaskAPI.schedule_and_build_instances
 

@@ -165,11 +165,12 @@ class RaceTestCase(base.FunctionalTestCase):
             return _not_taken_back(b, other)
         if b not in ('recover', 'again') or a == 'bury':
             return []
-        # An accepted rebuild may be interrupted by it.
+        # A rebuild may be interrupted by it. If no conductor has it yet, it
+        # is refused then.
         played = self._play('deliver', b, [1])
         return [dataclasses.replace(
             played, answers=[answer, played.answers[1]])
-            for answer in (202, True)]
+            for answer in (202, True, verdicts.NOT_DONE)]
 
     def _not_deleted(self, a, b, deleted):
         """Return what a delete may leave."""

@@ -57,16 +57,26 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
             (0, 'mended'), self.update_during(databases.store))
         self.assert_renamed()
 
-    def test_one_whose_rebuild_begins_just_then_is_built(self):
+    def test_one_whose_rebuild_begins_just_then_is_seen_as_it_is_by_then(self):
         self.late.let_through()
         conductor = self.useFixture(races_base.HeldHandOver())
         self.useFixture(base.Interception(
             'cell0_rebuild.move.cell_db.find',
             before=lambda *args, **kwargs: conductor.rebuild(self)))
-        self.assertEqual((0, {}), recovering.recover(self.server['id']))
+        code, found = recovering.recover(self.server['id'])
+        self.assertEqual(
+            (0, 'not built'), (code, found[self.server['id']]['state']))
         conductor.goes_on.set()
-        self.active(self.server)
-        self.assert_shown_once(self.server['id'], 'ACTIVE')
+        self._wait_for_assert(self.assert_buried)
+
+    def test_one_that_it_buries_before_its_row_is_hidden_is_shown(self):
+        self.late.let_through()
+        self.useFixture(base.Interception(
+            'cell0_rebuild.move.cell0_db.hide',
+            before=lambda *args: recovering.recover()))
+        self.assert_refused(409, self.server)
+        self.assert_buried()
+        self.assert_can_be_rebuilt()
 
     def test_a_stale_conductor_leaves_the_mapping_of_one(self):
         self.rebuild_until(

@@ -82,8 +82,8 @@ class HeldMessage(base.fixtures.Fixture):
         def hold(api, context, *args):
             if self._holds:
                 self._held.append((context, args))
-            else:
-                send(api, context, *args)
+                return True
+            return send(api, context, *args)
         self.useFixture(base.fixtures.MonkeyPatch(
             'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
             hold))
