@@ -128,8 +128,9 @@ class RaceTestCase(base.FunctionalTestCase):
             at = [sections[schedule.swapped][schedule.first].name,
                   sections[not schedule.swapped][schedule.second - 1].name]
             names = (b, a) if schedule.swapped else (a, b)
-            verdict = judge(
-                played, [*orders, *_told_late(*names, at[0], orders)])
+            left = sections[not schedule.swapped][schedule.second:]
+            stops = dict(zip(names, [at[0], *(one.name for one in left[:1])]))
+            verdict = judge(played, [*orders, *_told_late(stops, orders)])
             self._log(
                 pair=f'{a} | {b}', schedule=str(schedule), verdict=verdict,
                 at=at, blocked=played.blocked, ended=str(played))
@@ -368,13 +369,13 @@ def _half_deleted(order):
         order, state={**order.state, 'ports': 1}, verdict=verdicts.AS_CREATE)
 
 
-def _told_late(first, other, stop, orders):
+def _told_late(stops, orders):
     """Return what a compute leaves that is told late of a rebuild.
 
-    :param stop: where the first operation stops.
+    :param stops: before what each operation stops, while the other goes on.
     """
-    if (first, other, stop) != (
-            'deliver', 'again', 'cast build_and_run_instance'):
+    if 'again' not in stops or (
+            stops.get('deliver') != 'cast build_and_run_instance'):
         return []
     return [dataclasses.replace(
         order, state={**order.state, 'allocations': False},
