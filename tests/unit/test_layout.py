@@ -21,8 +21,8 @@ SERIES = {f'tests.faults.{name}' for name in (
     'errors', 'series', 'stalls', 'sweeps', 'writes')}
 
 
-def used_of_move(text):
-    """Return the modules of cell0_rebuild/move that a file imports."""
+def imports(text):
+    """Return the full names of all that a file imports."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -30,21 +30,20 @@ def used_of_move(text):
         elif isinstance(node, ast.ImportFrom):
             found.update(
                 f'{node.module}.{alias.name}' for alias in node.names)
-    return {name.split('.')[2] for name in found
+    return found
+
+
+def used_of_move(text):
+    """Return the modules of cell0_rebuild/move that a file imports."""
+    return {name.split('.')[2] for name in imports(text)
             if name.startswith('cell0_rebuild.move.')}
 
 
 def imported(text):
     """Return the modules of tests that a file imports, in full."""
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            found.update(
-                f'{node.module}.{alias.name}' for alias in node.names)
-    return {name for name in found if name.startswith('tests.') and any(
-        part.startswith('test_') for part in name.split('.'))}
+    return {
+        name for name in imports(text) if name.startswith('tests.') and any(
+            part.startswith('test_') for part in name.split('.'))}
 
 
 def inherited(text):

@@ -2,6 +2,7 @@
 
 """Targets, and the patch of one target."""
 
+import itertools
 
 import ddt
 import wrapt
@@ -61,63 +62,30 @@ class TargetTest(throwaway_base.TestCase):
 @ddt.ddt
 class PatchTest(throwaway_base.TestCase):
 
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_apply_wraps_the_target(self, name):
-        module = self.modules.load()
-        patch(module.__name__, name).apply()
-        self.assert_patched(module, name)
+    @ddt.data(*itertools.product(throwaway.SIGNATURES, (
+        'apply', 'apply apply', 'apply undo apply')))
+    @ddt.unpack
+    def test_what_ends_with_apply_wraps_the_target_once(self, name, steps):
+        self.assert_patched(self.after(name, steps), name)
 
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_apply_twice_wraps_once(self, name):
+    @ddt.data(*itertools.product(throwaway.SIGNATURES, (
+        'undo', 'apply undo', 'apply undo undo', 'apply undo apply undo')))
+    @ddt.unpack
+    def test_what_ends_with_undo_leaves_the_identical_object(
+        self, name, steps
+    ):
+        self.assert_original(self.after(name, steps), name)
+
+    def after(self, name, steps):
+        """Return a module whose patch has had these methods called."""
         module = self.modules.load()
         ours = patch(module.__name__, name)
-        ours.apply()
-        ours.apply()
-        self.assert_patched(module, name)
-
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_undo_puts_the_identical_object_back(self, name):
-        module = self.modules.load()
-        ours = patch(module.__name__, name)
-        ours.apply()
-        ours.undo()
-        self.assert_original(module, name)
-
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_undo_twice_is_harmless(self, name):
-        module = self.modules.load()
-        ours = patch(module.__name__, name)
-        ours.apply()
-        ours.undo()
-        ours.undo()
-        self.assert_original(module, name)
-
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_undo_without_apply_is_harmless(self, name):
-        module = self.modules.load()
-        patch(module.__name__, name).undo()
-        self.assert_original(module, name)
+        for step in steps.split():
+            getattr(ours, step)()
+        return module
 
     def test_undo_before_the_module_is_imported_is_harmless(self):
         patch(self.modules.write(), 'function').undo()
-
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_it_can_be_applied_again_after_undo(self, name):
-        module = self.modules.load()
-        ours = patch(module.__name__, name)
-        ours.apply()
-        ours.undo()
-        ours.apply()
-        self.assert_patched(module, name)
-
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_the_second_undo_restores_as_the_first_does(self, name):
-        module = self.modules.load()
-        ours = patch(module.__name__, name)
-        for _ in range(2):
-            ours.apply()
-            ours.undo()
-        self.assert_original(module, name)
 
     @ddt.data('static', 'of_class')
     def test_a_patched_class_can_be_called_without_instance(self, name):

@@ -3,6 +3,7 @@
 """Undo of a patch that somebody else has wrapped meanwhile."""
 
 import functools
+import itertools
 
 import ddt
 import wrapt
@@ -64,46 +65,18 @@ class UndoBelowOthersTest(throwaway_base.TestCase):
         self.assertEqual([*who, 'original', 1, 1],
                          throwaway.call(self.module, name))
 
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_a_wrapt_wrapper_keeps_working_without_ours(self, name):
+    @ddt.data(
+        *((wrap_with_wrapt, name) for name in throwaway.SIGNATURES),
+        *itertools.product((wrap_with_closure, wrap_bound_with_closure),
+                           ('function', 'Owner.method')))
+    @ddt.unpack
+    def test_a_wrapper_stays_and_works_without_ours(self, wrap, name):
         ours, owner, attribute = self.apply(name)
-        wrap_with_wrapt(owner, attribute)
-        self.assert_called(name, 'theirs', 'ours')
-        ours.undo()
-        self.assert_called(name, 'theirs')
-
-    @ddt.data(*throwaway.SIGNATURES)
-    def test_a_wrapt_wrapper_is_not_removed(self, name):
-        ours, owner, attribute = self.apply(name)
-        wrap_with_wrapt(owner, attribute)
+        wrap(owner, attribute)
         wrapper = throwaway.raw(self.module, name)
+        self.assert_called(name, 'theirs', 'ours')
         ours.undo()
         self.assertIs(wrapper, throwaway.raw(self.module, name))
-
-    @ddt.data('function', 'Owner.method')
-    def test_a_closure_keeps_working_without_ours(self, name):
-        ours, owner, attribute = self.apply(name)
-        wrap_with_closure(owner, attribute)
-        self.assert_called(name, 'theirs', 'ours')
-        ours.undo()
-        self.assert_called(name, 'theirs')
-
-    @ddt.data('function', 'Owner.method')
-    def test_a_closure_is_not_removed(self, name):
-        ours, owner, attribute = self.apply(name)
-        wrap_with_closure(owner, attribute)
-        wrapper = throwaway.raw(self.module, name)
-        ours.undo()
-        self.assertIs(wrapper, throwaway.raw(self.module, name))
-
-    @ddt.data('function', 'Owner.method')
-    def test_a_closure_over_the_attribute_keeps_working_without_ours(
-        self, name
-    ):
-        ours, owner, attribute = self.apply(name)
-        wrap_bound_with_closure(owner, attribute)
-        self.assert_called(name, 'theirs', 'ours')
-        ours.undo()
         self.assert_called(name, 'theirs')
 
     @ddt.data(wrap_with_wrapt, wrap_with_closure, wrap_bound_with_closure)

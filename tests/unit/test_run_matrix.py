@@ -13,8 +13,8 @@ import testtools
 
 from tools import run_matrix
 
-@ddt.ddt
-class GreenTest(testtools.TestCase):
+
+class MatrixTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -23,11 +23,15 @@ class GreenTest(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'tools.run_matrix.STATE', self.folder))
 
-    def keep(self, row='26', **changes):
-        """Keep a result of the unit tests on a row."""
-        (self.folder / f'{row}-unit.json').write_text(json.dumps({
-            'stamp': run_matrix.stamp(row, 'unit'), 'passed': 700,
-            'failed': 0, 'skipped': 18, 'seconds': 100, **changes}))
+    def keep(self, row='26', suite='unit', **changes):
+        """Keep a result of a suite on a row."""
+        (self.folder / f'{row}-{suite}.json').write_text(json.dumps({
+            'stamp': run_matrix.stamp(row, suite), 'passed': 700,
+            'failed': 0, 'skipped': 2, 'seconds': 100, **changes}))
+
+
+@ddt.ddt
+class GreenTest(MatrixTestCase):
 
     def test_it_is_if_all_passed(self):
         self.keep()
@@ -49,26 +53,16 @@ class GreenTest(testtools.TestCase):
         self.assertFalse(run_matrix.is_green('26', 'unit'))
 
 
-class WrittenTest(testtools.TestCase):
+class WrittenTest(MatrixTestCase):
     """The table of the documentation, with a row for each Nova."""
 
     def setUp(self):
         super().setUp()
-        self.folder = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
-        self.useFixture(fixtures.MonkeyPatch(
-            'tools.run_matrix.STATE', self.folder))
         self.useFixture(fixtures.MonkeyPatch(
             'tools.run_matrix.DOCS', self.folder / 'table'))
         run_matrix.DOCS.write_text(
             'Nova,Python,highest,added,Passed,Skipped,Failed,Day\n'
             '26,3.9,2.93,2.94,7,1,0,2026-01-01\n')
-
-    def keep(self, suite, passed, day):
-        """Keep a result of a suite on 26."""
-        (self.folder / f'26-{suite}.json').write_text(json.dumps({
-            'stamp': run_matrix.stamp('26', suite), 'passed': passed,
-            'failed': 0, 'skipped': 2, 'seconds': 10, 'day': day}))
 
     def row(self, name):
         """Return what is to be written of a row, in one line."""
@@ -76,13 +70,13 @@ class WrittenTest(testtools.TestCase):
                 if line[0] == name]
 
     def test_a_row_that_was_run_here_counts_all_of_its_suites(self):
-        self.keep('unit', 700, '2026-01-02')
-        self.keep('functional', 400, '2026-01-03')
+        self.keep(day='2026-01-02')
+        self.keep(suite='functional', passed=400, day='2026-01-03')
         self.assertEqual(
             ['26 3.9 2.93 2.94 1100 4 0 2026-01-03'], self.row('26'))
 
     def test_a_row_that_was_not_run_whole_here_stays(self):
-        self.keep('unit', 700, '2026-01-02')
+        self.keep(day='2026-01-02')
         self.assertEqual(['26 3.9 2.93 2.94 7 1 0 2026-01-01'], self.row('26'))
 
     def test_a_row_that_was_never_run_says_so(self):

@@ -13,45 +13,37 @@ TEXT = '"cell0_rebuild"'
 
 
 class ContainsTest(testtools.TestCase):
+    """A document has the text in it."""
+
+    operator = sql_text.Contains
+    document, other = f'{{{TEXT}: 1}}', '{"another": 1}'
+    compiled = 'INSTR(CAST(documents.spec AS BINARY)'
 
     def setUp(self):
         super().setUp()
         self.query = sa.select(DOCUMENTS.c.spec).where(
-            sql_text.Contains(DOCUMENTS.c.spec, TEXT))
+            self.operator(DOCUMENTS.c.spec, TEXT))
 
-    def test_a_document_with_the_text_is_found(self):
+    def test_such_a_document_is_found(self):
         engine = sa.create_engine('sqlite://')
         with engine.begin() as connection:
             connection.execute(sa.text('CREATE TABLE documents (spec TEXT)'))
             connection.execute(
                 sa.text('INSERT INTO documents VALUES (:one), (:other)'),
-                {'one': f'{{{TEXT}: 1}}', 'other': '{"another": 1}'})
+                {'one': self.document, 'other': self.other})
             self.assertEqual(
-                [f'{{{TEXT}: 1}}'], connection.scalars(self.query).all())
+                [self.document], connection.scalars(self.query).all())
 
     def test_mariadb_compares_bytes(self):
+        # A collation may take two letters for the same.
         compiled = self.query.compile(dialect=mysql.dialect())
-        self.assertIn('INSTR(CAST(documents.spec AS BINARY)', str(compiled))
+        self.assertIn(self.compiled, str(compiled))
         self.assertEqual([TEXT], list(compiled.params.values()))
 
 
-class EqualsTest(testtools.TestCase):
+class EqualsTest(ContainsTest):
+    """A document is the text."""
 
-    def setUp(self):
-        super().setUp()
-        self.query = sa.select(DOCUMENTS.c.spec).where(
-            sql_text.Equals(DOCUMENTS.c.spec, TEXT))
-
-    def test_a_document_that_is_the_text_is_found(self):
-        engine = sa.create_engine('sqlite://')
-        with engine.begin() as connection:
-            connection.execute(sa.text('CREATE TABLE documents (spec TEXT)'))
-            connection.execute(
-                sa.text('INSERT INTO documents VALUES (:one), (:other)'),
-                {'one': TEXT, 'other': TEXT.upper()})
-            self.assertEqual([TEXT], connection.scalars(self.query).all())
-
-    def test_mariadb_compares_letter_by_letter(self):
-        # A collation may take two letters for the same.
-        self.assertIn('CAST(documents.spec AS BINARY) = ', str(
-            self.query.compile(dialect=mysql.dialect())))
+    operator = sql_text.Equals
+    document, other = TEXT, TEXT.upper()
+    compiled = 'CAST(documents.spec AS BINARY) = '

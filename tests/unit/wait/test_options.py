@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import contextlib
 import datetime
-import io
 import socket
 
 import ddt
@@ -11,7 +9,6 @@ from nova import conf as nova_conf
 from nova import context
 from oslo_config import cfg
 from oslo_config import fixture as config_fixture
-from oslo_config import generator
 import testtools
 
 from cell0_rebuild import exceptions
@@ -128,20 +125,3 @@ class OptionsTest(testtools.TestCase):
             self.assertRaises(
                 exceptions.NoPlacement, probes.room,
                 context.get_admin_context(), 'resources=VCPU:1')
-
-    def test_every_option_says_what_it_is_for(self):
-        self.assertEqual([], [
-            opt.name for opt in options.OPTS
-            if not (opt.help or '').strip()[:1].isupper()])
-
-    def test_the_sample_configuration_has_every_option(self):
-        conf = cfg.ConfigOpts()
-        generator.register_cli_opts(conf)
-        conf(['--namespace', 'cell0_rebuild.wait'], default_config_files=[])
-        sample = io.StringIO()
-        with contextlib.redirect_stdout(sample):
-            generator.generate(conf, sample)
-        self.assertIn('[cell0_rebuild_wait]', sample.getvalue())
-        for name in (*(opt.name for opt in options.OPTS), 'auth_type',
-                     'password', 'cafile', 'endpoint_override'):
-            self.assertIn(f'\n#{name} = ', sample.getvalue())
