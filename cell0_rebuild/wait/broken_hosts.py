@@ -25,6 +25,9 @@ _PAUSE = datetime.timedelta(minutes=30)
 # So many on their way are as good as no bound.
 _WIDEST = 1024
 
+# The order of builds.
+WHEN = operator.attrgetter('at', 'uuid')
+
 _Failed = list[values.Build]
 
 
@@ -55,7 +58,7 @@ class BrokenHosts:
         self._since: _Failed = []
         self._of: dict[str, _Failed] = collections.defaultdict(list)
         self._on: dict[str, _Failed] = collections.defaultdict(list)
-        for build in sorted(builds, key=operator.attrgetter('at', 'uuid')):
+        for build in sorted(builds, key=WHEN):
             if build.state is values.State.LANDED:
                 self._landed(build)
             else:
@@ -106,11 +109,10 @@ class BrokenHosts:
             self._width = min(2 * max(self.allowed(build.at), 1), _WIDEST)
         self._since = []
         self._of.pop(build.project_id, None)
-        self._on = collections.defaultdict(list, {
-            host: failed for host, failed in self._on.items()
+        for host, failed in [*self._on.items()]:
             # What was tried after the pause has landed on another one.
-            if host not in build.hosts
-            and not _is_past(failed[-1].at, build.at)})
+            if host in build.hosts or _is_past(failed[-1].at, build.at):
+                del self._on[host]
 
     def _failed(self, build: values.Build) -> None:
         self._width, self._failed_at = _TOO_MANY, build.at

@@ -57,7 +57,7 @@ class Decision:
         self._batch: list[values.Request] = []
         self._waits: dict[int, values.Reason] = {}
         self._short: dict[values.Question, None] = {}
-        self._verdicts: dict[values.Shape, values.Reason | None] = {}
+        self._verdicts: dict[values.Kind, values.Reason | None] = {}
         self._full: dict[values.Kind, values.Reason] = {}
         self.command = self._command()
 
@@ -146,15 +146,13 @@ class Decision:
         So Placement is asked what is short only if one of the owners does not
         read this code yet.
         """
-        shape = queue.kind.shape
-        question = shape.question
-        if shape not in self._verdicts:
-            self._verdicts[shape] = self._rest(question) or self._verdict(
-                shape)
-        reason = self._verdicts[shape]
-        if reason is None:
-            reason = self._rest(queue.kind)
-        elif reason is texts.NO_HOST_HAS_ROOM and (
+        kind, question = queue.kind, queue.kind.shape.question
+        if kind not in self._verdicts:
+            self._verdicts[kind] = (
+                self._rest(question) or self._verdict(kind.shape)
+                or self._rest(kind))
+        reason = self._verdicts[kind]
+        if reason is texts.NO_HOST_HAS_ROOM and (
                 question not in self._short
                 and question not in self._answers.short
                 and any(self._seen.told(server.uuid) != reason.code.value
@@ -195,8 +193,10 @@ class Decision:
 
     def _fill_batch(self, queues: list[candidates.Queue]) -> None:
         """Note who is sent next, and why the others are not."""
+        # Who may not be sent now may not be sent after others either.
         heads = [(self._key(queue, 0), number, 0)
-                 for number, queue in enumerate(queues)]
+                 for number, queue in enumerate(queues)
+                 if self._may_send(queue)]
         heapq.heapify(heads)
         while heads and not self._batch_is_full():
             _, number, place = heapq.heappop(heads)

@@ -13,7 +13,7 @@ import collections
 import collections.abc
 import dataclasses
 import datetime
-import heapq
+import itertools
 import typing as ty
 
 from cell0_rebuild.wait import broken_hosts
@@ -369,16 +369,14 @@ class Ledger:
         self._ended.update(
             (uuid, build) for uuid, build in read.items()
             if build.state in (_State.LANDED, _State.FAILED_ON_HOST))
-        failed = [build for build in self._ended.values()
-                  if build.state is _State.FAILED_ON_HOST]
-        first = max(now - HISTORY, min(
-            (build.at for build in failed), default=now))
+        ended = sorted(self._ended.values(), key=broken_hosts.WHEN)
+        first = max(now - HISTORY, next(
+            (build.at for build in ended
+             if build.state is _State.FAILED_ON_HOST), now))
         # The last that landed before tell how many may be sent.
-        last = heapq.nlargest(
-            _LAST, (build for build in self._ended.values()
-                    if build.state is _State.LANDED),
-            key=lambda build: build.at)
-        self._ended = {
-            build.uuid: build for build in (*self._ended.values(), *last)
-            if build.at >= first or build in last}
+        last = itertools.islice((
+            build for build in reversed(ended)
+            if build.state is _State.LANDED), _LAST)
+        self._ended = {build.uuid: build for build in (
+            *last, *(build for build in ended if build.at >= first))}
         self.hosts = broken_hosts.BrokenHosts(self._ended.values())

@@ -37,8 +37,11 @@ class Waste:
                         if self._left(*wasted, now) > _LEAST}
         present: Groups = {}
         for name in {**self._present, **groups}:
-            former, peers = (
-                found.get(name, _NOBODY) for found in (self._present, groups))
+            former = self._present.get(name, _NOBODY)
+            peers = groups.get(name, _NOBODY)
+            if peers == former:
+                present[name] = peers
+                continue
             charged = former & self._wasted.keys()
             newcomers = peers - former - self._wasted.keys()
             # Where somebody has no waste, that is the least.
