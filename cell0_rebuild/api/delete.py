@@ -43,13 +43,13 @@ def delete(
     """
     uuid, buried = instance.uuid, _is_like_buried(context, instance)
     # Nova has targeted it at the cell that the server was read in.
-    is_on_its_way_back = buried and instance.hidden and (
-        cells.is_cell0(context))
+    is_returning = (buried and location.is_returning(instance)
+                    and cells.is_cell0(context))
     # Then Nova deletes not this object but one that it reads anew.
     is_looked_up = instance.vm_state == vm_states.BUILDING
     try:
         wrapped(context, instance, *args, **kwargs)
-        if is_on_its_way_back:
+        if is_returning:
             deletion.sweep_cells(context, uuid)
         # A rebuild that has hidden the row may have made another.
         if not buried or (instance.deleted and not instance.hidden):

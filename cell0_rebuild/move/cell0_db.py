@@ -4,7 +4,8 @@
 
 It is hidden, which Nova's lists and counts honour since cross-cell resize,
 and holds everything that is needed to bury the server again. It is deleted
-when the server has been handed to a compute.
+when the server has been handed to a compute. On the way back from a real cell
+it is shown just before the row there goes, and until then has a task_state.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from nova.db.main import models
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
+import sqlalchemy as sa
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import instance_row
+from cell0_rebuild.move import location
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -77,11 +80,23 @@ def _show_after_all(
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def show(context: nova_context.RequestContext, instance_uuid: str) -> None:
-    """Show the row again, if it is still there."""
+def show(
+    context: nova_context.RequestContext, instance_uuid: str,
+    is_returning: bool = False,
+) -> None:
+    """Show the row again, if it is still there.
+
+    :param is_returning: the server has not left its real cell yet. Until the
+        row is shown without this it has a task_state, so that no rebuild
+        begins.
+    """
+    change = sa.func.coalesce if is_returning else sa.func.nullif
     context.session.query(models.Instance).filter_by(
         uuid=instance_uuid, deleted=0,
-    ).update(instance_row.hidden(False), synchronize_session=False)
+    ).update(dict(
+        instance_row.hidden(False), task_state=change(
+            models.Instance.task_state, location.RETURNING),
+    ), synchronize_session=False)
 
 
 @db_errors.retried

@@ -39,6 +39,7 @@ class Row:
     id: int
     deleted: bool
     hidden: bool
+    task_state: str | None
     host: str | None
     launched: bool
     touched: datetime.datetime
@@ -56,13 +57,15 @@ def _find(
     # The row of a deleted server counts as well.
     row = context.session.query(
         models.Instance.id, models.Instance.deleted, models.Instance.hidden,
-        models.Instance.host, models.Instance.launched_at,
-        models.Instance.created_at, models.Instance.updated_at,
+        models.Instance.task_state, models.Instance.host,
+        models.Instance.launched_at, models.Instance.created_at,
+        models.Instance.updated_at,
     ).filter_by(uuid=instance_uuid).first()
     if row is None:
         return None
-    return Row(row.id, bool(row.deleted), bool(row.hidden), row.host,
-               row.launched_at is not None, row.updated_at or row.created_at)
+    return Row(
+        row.id, bool(row.deleted), bool(row.hidden), row.task_state, row.host,
+        row.launched_at is not None, row.updated_at or row.created_at)
 
 
 def find(

@@ -16,6 +16,7 @@ import datetime
 import sys
 import typing as ty
 
+from nova.compute import task_states
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova import exception
@@ -30,6 +31,10 @@ from cell0_rebuild import objects as our_objects
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
+
+
+# Of a row in cell0 that is shown before its server has left a real cell.
+RETURNING = task_states.SCHEDULING
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +82,14 @@ class Place:
         if not self.has_spec:
             return entry.is_unproved
         return self.entry is not None and self.entry.holder == entry.holder
+
+
+def is_returning(row: ty.Any) -> bool:
+    """Tell whether a row in cell0 is that of a server on its way back.
+
+    :param row: with ``hidden`` and ``task_state``.
+    """
+    return bool(row.hidden or row.task_state == RETURNING)
 
 
 @api_db_api.context_manager.reader

@@ -64,7 +64,7 @@ def ask(
         changed=sorted(instance.obj_what_changed()),
         baseline=late_changes.watched(
             buried.instance, buried.bdms, buried.instance.tags))
-    if buried.instance.hidden:
+    if location.is_returning(buried.instance):
         # It is still on its way back from a real cell.
         raise exceptions.LostRace(uuid)
     _catch_up(cctxt, entry, instance)

@@ -97,7 +97,7 @@ def _show(
     context: nova_context.RequestContext,
     in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
 ) -> bool:
-    """Show the row in cell0, unless a later attempt has hidden it."""
+    """Let a rebuild begin, unless a later attempt has."""
     with location.held(context, attempt.uuid):
         place = location.place(context, attempt.uuid)
         # A service without this package may have dropped the entry.
@@ -266,13 +266,8 @@ def _leave_cell(
     def has_left() -> bool:
         nonlocal on_host
         try:
-            return cell0_db.is_there(in_cell0, uuid) and (
-                cell_db.remove(
-                    context, uuid, cell, attempt.row_id,
-                    functools.partial(_keep_last, in_cell0, attempt))
-                # A stale conductor may have created another.
-                or cell_db.remove(context, uuid, cell)
-                or cell_db.find(context, uuid, cell) is None)
+            return cell0_db.is_there(in_cell0, uuid) and _replace_row(
+                context, in_cell0, attempt, cell)
         except exception.ObjectActionError as error:
             on_host = error
             return False
@@ -287,6 +282,33 @@ def _leave_cell(
             context, in_cell0, attempt, cell):
         deletion.remove_cell0_row(context, uuid)
     return False
+
+
+def _replace_row(
+    context: nova_context.RequestContext,
+    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
+) -> bool:
+    """Remove the row in the real cell when the one in cell0 is shown.
+
+    Lists would miss the server in between. Of two rows Nova lists one.
+
+    :returns: False if it is there still.
+    :raises ObjectActionError: if a compute has the server.
+    """
+    uuid = attempt.uuid
+
+    def show(last: dict[str, ty.Any]) -> None:
+        cell0_db.show(in_cell0, uuid, is_returning=True)
+
+    def keep(last: dict[str, ty.Any]) -> None:
+        _keep_last(in_cell0, attempt, last)
+        show(last)
+    return (
+        cell_db.remove(context, uuid, cell, attempt.row_id, keep)
+        # A stale conductor may have created another.
+        or cell_db.remove(context, uuid, cell, keep=show)
+        or cell_db.find(context, uuid, cell) is None)
 
 
 def _is_deleted(

@@ -17,7 +17,9 @@ not built        none         real cell hidden   a conductor after the
 built            none         real cell any      a conductor before it had
                                                  cleared up; a compute has
                                                  the server
-hidden           none         cell0     hidden   whoever took it back there
+hidden           none         cell0     hidden,  whoever took it back there
+                                        or has a
+                                        task
 deleted          none         none, or  any      nova-api, in a delete; or
                               deleted            one of these states, and its
                                                  owner deleted the server; or
@@ -232,7 +234,7 @@ class Finder:
             # nova-api has died before it wrote that to the mapping.
             return Stuck(uuid, State.DELETED, traces) if (
                 traces and cell0_row.touched < self._before) else None
-        if cell0_row.hidden:
+        if location.is_returning(cell0_row):
             for trace in traces:
                 if trace.row.is_on_host:
                     return Stuck(uuid, State.BUILT, traces, trace.cell)
