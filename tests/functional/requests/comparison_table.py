@@ -58,8 +58,9 @@ PARAMETERS = (
         'wants otherwise.', (_GIVEN + 'personality',)),
     Row(('OS-DCF:diskConfig',), 'Yes', '',
         (_GIVEN + 'disk_config_auto', _GIVEN + 'disk_config_manual')),
-    Row(('adminPass',), 'No', 'Nova does not store it. The answer to the '
-        'rebuild has a new one, or the rebuild names one.',
+    Row(('adminPass',), 'No', 'Nova does not store it, and to store it would '
+        'be worse than to lose it. The answer to the rebuild has a new one, '
+        'or the rebuild names one.',
         (_GIVEN + 'password',)),
     Row(('availability_zone',), 'Yes', 'Also ``zone:host`` and '
         '``zone:host:node``. It can be unpinned while the server is buried.',
@@ -106,18 +107,21 @@ PARAMETERS = (
 )
 
 SHOWN = (
-    Row(('id', 'created', 'locked'), 'Yes', '',
+    Row(('id', 'created', 'locked'), 'Yes', '``created`` is the time of the '
+        'first request.',
         (_SHOWN + 'created_and_reservation_id', _CHANGED + 'locked')),
     Row(('OS-EXT-SRV-ATTR:instance_name',), 'Depends', 'The template is the '
         'operator\'s. The default, ``instance-%08x``, has the number of the '
-        'server in its cell, and so has the EC2 ID: both change. A template '
-        'of ``%(uuid)s`` does not.',
+        'server in its cell, and so has the EC2 ID in the metadata. Each cell '
+        'counts its servers, so both change. A template of ``%(uuid)s`` does '
+        'not.',
         (_SHOWN + 'instance_name_from_the_integer_id',
          _SHOWN + 'instance_name_from_the_uuid')),
-    Row(('updated',), 'No', 'The server has been changed.',
+    Row(('updated',), 'No', 'It is the time of the build.',
         (_SHOWN + 'created_and_reservation_id',)),
-    Row(('os-instance-actions',), 'Longer', 'The failed ``create`` stays, '
-        'and ``rebuild`` follows it. Other servers have ``create`` alone.',
+    Row(('os-instance-actions',), 'Longer', 'The failed ``create``, and '
+        'all that was done while the server was buried, come before the '
+        '``rebuild``. Other servers have ``create`` alone.',
         (_GIVEN + 'nothing_in_particular', _CHANGED + 'locked')),
 )
 
