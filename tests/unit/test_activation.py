@@ -176,30 +176,26 @@ class ServiceOfTest(testtools.TestCase):
                 **sys.modules, module: types.ModuleType(module)}))
         return activation.service_of(configured(prog))
 
-    @ddt.data('nova-conductor', '/usr/bin/nova-conductor')
-    def test_the_conductor_is_known_by_its_script(self, program):
-        self.assertEqual('nova-conductor', self.service(program))
+    @ddt.data(
+        ('nova-conductor', 'nova-conductor'),
+        ('nova-conductor', '/usr/bin/nova-conductor'),
+        ('nova-manage', 'nova-manage'),
+        ('nova-manage', '/opt/nova/bin/nova-manage'),
+        ('nova-api', '/usr/bin/nova-api'),
+        ('nova-api', '/usr/bin/nova-api-wsgi'),
+        ('nova-api', '/usr/bin/nova-api-os-compute'))
+    @ddt.unpack
+    def test_a_service_is_known_by_its_script(self, service, program):
+        self.assertEqual(service, self.service(program))
 
-    def test_the_conductor_is_known_by_its_module(self):
-        self.assertEqual('nova-conductor', self.service(
-            '/site-packages/nova/cmd/conductor.py',
-            main='nova.cmd.conductor'))
-
-    @ddt.data('nova-manage', '/opt/nova/bin/nova-manage')
-    def test_the_management_command_is_known_by_its_script(self, program):
-        self.assertEqual('nova-manage', self.service(program))
-
-    def test_the_management_command_is_known_by_its_module(self):
-        self.assertEqual('nova-manage', self.service(
-            '/site-packages/nova/cmd/manage.py', main='nova.cmd.manage'))
+    @ddt.data('conductor', 'manage')
+    def test_a_service_is_known_by_its_module(self, name):
+        self.assertEqual(f'nova-{name}', self.service(
+            f'/site-packages/nova/cmd/{name}.py', main=f'nova.cmd.{name}'))
 
     @ddt.data('nova.wsgi.osapi_compute', 'nova.api.openstack.compute.wsgi')
     def test_the_api_is_known_by_its_wsgi_module(self, module):
         self.assertEqual('nova-api', self.service('uwsgi', modules=[module]))
-
-    @ddt.data('nova-api', 'nova-api-wsgi', 'nova-api-os-compute')
-    def test_the_api_is_known_by_its_script(self, program):
-        self.assertEqual('nova-api', self.service(f'/usr/bin/{program}'))
 
     @ddt.data('nova-api-wsgi', 'nova-api-os-compute')
     def test_the_api_is_known_by_the_name_given_to_its_configuration(

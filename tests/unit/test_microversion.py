@@ -3,6 +3,7 @@
 """The REST gate."""
 
 import copy
+import itertools
 import operator
 
 import ddt
@@ -54,6 +55,12 @@ class _TestCase(testtools.TestCase):
         request.set_api_version_request()
         return request.api_version_request
 
+    def assert_stock(self, served, number):
+        """Check that a request is served as Nova itself does."""
+        version = self.version(number)
+        self.assertIs(api_version_request.APIVersionRequest, type(version))
+        self.assertEqual(served, version.get_string())
+
     def refused(self, number):
         """Return the message with which a microversion is refused."""
         return str(self.assertRaises(
@@ -75,27 +82,18 @@ class AddedNumberTest(_TestCase):
         super().setUp()
         self.enable()
 
-    @ddt.data(ADDED, 'latest')
-    def test_the_added_number_and_latest_are_marked(self, number):
+    @ddt.data(*itertools.product((ADDED, 'latest'), (
+        'OpenStack-API-Version', 'X-OpenStack-Nova-API-Version')))
+    @ddt.unpack
+    def test_the_added_number_and_latest_are_marked(self, number, header):
         self.assertIsInstance(
-            self.version(number), microversion.AddedVersion)
+            self.version(number, header=header), microversion.AddedVersion)
 
-    @ddt.data(ADDED, 'latest')
-    def test_the_old_header_does_as_well(self, number):
-        self.assertIsInstance(
-            self.version(number, header='X-OpenStack-Nova-API-Version'),
-            microversion.AddedVersion)
-
-    @ddt.data('2.1', '2.93', MAXIMUM)
-    def test_a_stock_number_is_served_as_it_is(self, number):
-        version = self.version(number)
-        self.assertIs(api_version_request.APIVersionRequest, type(version))
-        self.assertEqual(number, version.get_string())
-
-    def test_without_a_number_the_lowest_is_served(self):
-        version = self.version()
-        self.assertIs(api_version_request.APIVersionRequest, type(version))
-        self.assertEqual('2.1', version.get_string())
+    @ddt.data(('2.1', '2.1'), ('2.93', '2.93'), (MAXIMUM, MAXIMUM),
+              (None, '2.1'))
+    @ddt.unpack
+    def test_a_stock_number_or_none_is_served_as_by_nova(self, number, served):
+        self.assert_stock(served, number)
 
     def test_the_number_of_another_service_is_not_meant(self):
         request = self.request()
@@ -165,16 +163,11 @@ class StockNumberTest(_TestCase):
             f'Version {ADDED} is not supported by the API. Minimum is 2.1 and '
             f'maximum is {MAXIMUM}.', self.refused(ADDED))
 
-    @ddt.data('2.1', '2.93', MAXIMUM)
-    def test_a_stock_number_is_served_as_it_is(self, number):
-        version = self.version(number)
-        self.assertIs(api_version_request.APIVersionRequest, type(version))
-        self.assertEqual(number, version.get_string())
-
-    def test_latest_is_the_stock_maximum(self):
-        version = self.version('latest')
-        self.assertIs(api_version_request.APIVersionRequest, type(version))
-        self.assertEqual(MAXIMUM, version.get_string())
+    @ddt.data(('2.1', '2.1'), ('2.93', '2.93'), (MAXIMUM, MAXIMUM),
+              ('latest', MAXIMUM))
+    @ddt.unpack
+    def test_every_number_is_served_as_by_nova(self, number, served):
+        self.assert_stock(served, number)
 
 
 class AddedVersionTest(_TestCase):
