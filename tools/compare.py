@@ -18,7 +18,6 @@ import collections
 import functools
 import importlib.metadata
 import importlib.util
-import json
 import os
 import pathlib
 import re
@@ -185,8 +184,7 @@ class Log:
             line['why'] = '\n'.join(
                 detail.as_text() for key, detail in test['details'].items()
                 if 'traceback' in key)
-        with open(self._path, 'a', encoding='utf-8') as file:
-            print(json.dumps(line), file=file)
+        logs.write(self._path, **line)
         self._heard()
 
 

@@ -4,18 +4,17 @@
 
 import concurrent.futures
 import hashlib
-import pathlib
 import sys
 
-from rich import console
 from rich import progress
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from tables import OUT
+from tables import ROOT
+
 sys.path.insert(0, str(ROOT))
 
 from tests.result_log import lines  # noqa: E402, F401
-
-OUT = console.Console(soft_wrap=True)
+from tests.result_log import write  # noqa: E402, F401
 
 
 def stamp(sources):

@@ -275,7 +275,11 @@ def main():
     wrong = [problem for log in logs.values() for line in log
              if (problem := kind.problem(line))]
     rows = kind.rows(logs.values())
-    tables.report(wrong, kind.header, rows, crashes)
+    for line in wrong:
+        tables.OUT.print(line, markup=False)
+    tables.show(kind.header, rows)
+    for output in crashes:
+        tables.OUT.print(output, markup=False)
     if options.write_docs:
         tables.keep(kind.name, kind.header, rows)
         tables.write(DOCS / f'{kind.name}-table.rst',

@@ -32,15 +32,6 @@ def show(header, rows):
     OUT.print(shown)
 
 
-def report(wrong, header, rows, crashes):
-    """Print what went wrong, a table, and what crashed."""
-    for line in wrong:
-        OUT.print(line, markup=False)
-    show(header, rows)
-    for output in crashes:
-        OUT.print(output, markup=False)
-
-
 def write(path, source, header, rows):
     """Write a table into the documentation, as reST.
 
