@@ -58,7 +58,8 @@ class SweepCostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(MANY // SHAPES * SHAPES, waiting)
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
-        self.assertEqual(SHAPES, costs.pop('http placement get'))
+        # There is no room for the least; the others ask for more.
+        self.assertEqual(1, costs.pop('http placement get'))
         self.assertEqual({'sql'}, {kind.split()[0] for kind in costs})
         self.assertEqual({'SELECT'}, {kind.split()[1] for kind in costs})
         self.assertEqual([], self.asked())
