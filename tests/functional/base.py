@@ -108,8 +108,8 @@ class Cell0RebuildMixin:
     def buried_again(self, server):
         """Wait until the server is in cell0 again, complete."""
         self._wait_for_assert(lambda: self.assertEqual(
-            ('cell0', [False]),
-            (databases.cell_of(server['id']), databases.hidden(server['id']))))
+            ('cell0', [(False, None)]),
+            (databases.cell_of(server['id']), databases.shown(server['id']))))
         return self._wait_for_state_change(server, 'ERROR')
 
     # Nova's test cases wait for five seconds, which is not enough for two

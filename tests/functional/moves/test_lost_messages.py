@@ -94,10 +94,10 @@ class LostMessageTest(races_base.RaceTestCase):
     def _be_away_once(self):
         show, failures = cell0_db.show, [db_exc.DBConnectionError()]
 
-        def be_away_once(*args):
+        def be_away_once(*args, **kwargs):
             if failures:
                 raise failures.pop()
-            show(*args)
+            show(*args, **kwargs)
         self.stub_out('cell0_rebuild.move.cell0_db.show', be_away_once)
 
     def _find_nothing(self, *args, **kwargs):

@@ -178,6 +178,16 @@ def hidden(server_id):
             if row['uuid'] == server_id]
 
 
+def shown(server_id):
+    """Return (hidden, task_state) of the row in cell0, likewise.
+
+    It is shown with a task_state until the burial has ended.
+    """
+    return [(bool(row['hidden']), row['task_state'])
+            for row in dump()['cell0']['instances']
+            if row['uuid'] == server_id]
+
+
 def in_cell0(server_id):
     """Return the instance in cell0, as a request that read it has it."""
     context = nova_context.get_admin_context()

@@ -67,7 +67,8 @@ class RaceTestCase(base.FunctionalTestCase):
     def wait_for_the_conductor(self):
         """Wait until the row in cell0 is gone or shown again."""
         self._wait_for_assert(lambda: self.assertFalse(any(
-            row['hidden'] for row in databases.dump()['cell0']['instances']
+            row['hidden'] or row['task_state'] == 'scheduling'
+            for row in databases.dump()['cell0']['instances']
             if not row['deleted'])))
 
 
