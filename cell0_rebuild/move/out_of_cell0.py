@@ -217,7 +217,7 @@ def withdraw(
     taken = attempts.begin(context, instance_uuid, attempt)
     if taken is None:
         # If somebody ended it before the row was hidden, that is hidden still.
-        reburial.show_left(context, instance_uuid)
+        reburial.show(context, instance_uuid)
         return False
     if db_errors.patiently(reburial.bury_again)(context, taken):
         return True

@@ -28,6 +28,8 @@ from cell0_rebuild.move import mapped_db
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
+
+    from cell0_rebuild.move import journal
     _Step = ty.Callable[[nova_context.RequestContext], None]
 
 
@@ -64,8 +66,8 @@ def bury_again(
     if place.cell_id is None or (place.is_buried and not is_ours):
         buried = _end_build_request(context, in_cell0, attempt, cell)
     else:
-        buried = _leave_cell(context, in_cell0, attempt, cell) and _show(
-            context, in_cell0, attempt)
+        buried = _leave_cell(context, in_cell0, attempt, cell) and show(
+            context, attempt.uuid, attempt.entry)
         if not is_ours and cell is not None and place.cell_id != cell.id:
             _remove_known_row(context, attempt, cell)
     if buried:
@@ -93,29 +95,24 @@ def _end_build_request(
     return buried
 
 
-def _show(
-    context: nova_context.RequestContext,
-    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
+def show(
+    context: nova_context.RequestContext, instance_uuid: str,
+    mine: journal.Entry | None = None,
 ) -> bool:
-    """Let a rebuild begin, unless a later attempt has."""
-    with location.held(context, attempt.uuid):
-        place = location.place(context, attempt.uuid)
-        # A service without this package may have dropped the entry.
-        is_ours = place is not None and place.is_buried and (
-            place.entry is None or place.is_held_by(attempt.entry))
-        if is_ours:
-            cell0_db.show(in_cell0, attempt.uuid)
-    return is_ours
+    """Let a rebuild begin, unless a later attempt has.
 
-
-def show_left(
-    context: nova_context.RequestContext, instance_uuid: str
-) -> None:
-    """Show the row in cell0 of a server that no attempt has."""
+    :param mine: the attempt that ends; None if it had ended before.
+    :returns: whether the server is buried, and nobody else works on it.
+    """
     with location.held(context, instance_uuid):
         place = location.place(context, instance_uuid)
-        if place is not None and place.is_buried and place.entry is None:
+        # A service without this package may have dropped the entry.
+        is_ours = place is not None and place.is_buried and (
+            place.entry is None
+            or (mine is not None and place.is_held_by(mine)))
+        if is_ours:
             cell0_db.show(cells.in_cell0(context), instance_uuid)
+    return is_ours
 
 
 def _remove_row(
@@ -298,16 +295,16 @@ def _replace_row(
     """
     uuid = attempt.uuid
 
-    def show(last: dict[str, ty.Any]) -> None:
+    def show_returning(last: dict[str, ty.Any]) -> None:
         cell0_db.show(in_cell0, uuid, is_returning=True)
 
     def keep(last: dict[str, ty.Any]) -> None:
         _keep_last(in_cell0, attempt, last)
-        show(last)
+        show_returning(last)
     return (
         cell_db.remove(context, uuid, cell, attempt.row_id, keep)
         # A stale conductor may have created another.
-        or cell_db.remove(context, uuid, cell, keep=show)
+        or cell_db.remove(context, uuid, cell, keep=show_returning)
         or cell_db.find(context, uuid, cell) is None)
 
 

@@ -237,7 +237,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_before_it_is_shown_again_is_refused_at_once(self):
         go_on = self.meet_burial(
-            recovering.CAST, 'cell0_rebuild.move.reburial._show',
+            recovering.CAST, 'cell0_rebuild.move.reburial.show',
             'cell0_rebuild.move.cell0_db.hide')
         self.assert_refused(409, self.server)
         go_on.set()

@@ -174,12 +174,11 @@ def spec_of(server_id):
 
 def hidden(server_id):
     """Return whether the row in cell0 is hidden, as a list of its rows."""
-    return [bool(row['hidden']) for row in dump()['cell0']['instances']
-            if row['uuid'] == server_id]
+    return [is_hidden for is_hidden, _ in shown(server_id)]
 
 
 def shown(server_id):
-    """Return (hidden, task_state) of the row in cell0, likewise.
+    """Return (hidden, task_state) of the row in cell0, as a list of its rows.
 
     It is shown with a task_state until the burial has ended.
     """
