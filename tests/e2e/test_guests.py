@@ -6,12 +6,10 @@ It runs under libvirt, and tools/cloud/guest/init is all that it does.
 """
 
 import base64
-import os
 
-from tests.e2e import base
+from tests.e2e import guests_base
 from tests.integration import processes
 from tools.cloud import contents
-from tools.cloud import hypervisor
 
 _IMAGE, _OTHER_IMAGE = contents.GUEST_IMAGES
 _MARK = b'what the owner has written'
@@ -24,34 +22,7 @@ def _begin_of(image):
     return (f'{image} '.encode() * _WHERE)[:_WHERE]
 
 
-class _GuestTestCase(base.CloudTestCase):
-
-    def setUp(self):
-        if os.geteuid() or hypervisor.missing_packages():
-            self.skipTest('this takes root and the packages of libvirt')
-        super().setUp()
-
-    def create_server(self, **wanted):
-        """Ask for a server whose guest needs more than the smallest."""
-        return super().create_server('small', **wanted)
-
-    def bury_guest(self, **wanted):
-        """Return a buried server; there is a host for its guest by now."""
-        buried = self.bury(**{'image_id': self.image(_IMAGE), **wanted})
-        self.cloud.only_real_guests()
-        return buried
-
-    def told(self, server):
-        """Wait for what a guest tells on its console."""
-        def found():
-            console = self.user.compute.get_server_console_output(server)
-            return hypervisor.told(console['output'])
-
-        self.wait_for('ACTIVE', server)
-        return processes.poll(found, 'that the guest told', 180)
-
-
-class GuestTestCase(_GuestTestCase):
+class GuestTestCase(guests_base.GuestTestCase):
 
     def test_it_has_what_its_owner_gave_to_a_buried_server(self):
         key = self.user.compute.create_keypair(name=self.unique('key'))
@@ -99,7 +70,7 @@ class GuestTestCase(_GuestTestCase):
         self.assertEqual(buried, self.told(buried)['metadata']['uuid'])
 
 
-class GuestOnVolumesTestCase(_GuestTestCase):
+class GuestOnVolumesTestCase(guests_base.GuestTestCase):
 
     def test_it_runs_on_a_volume_made_from_an_image(self):
         buried = self.bury_guest(image_id='', block_device_mapping=[{

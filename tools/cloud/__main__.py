@@ -59,6 +59,8 @@ def _parser():
                     help='the option of cell0-rebuild')
     up.add_argument('--show', choices=('error', 'build'), default='error',
                     help='the option of cell0-rebuild-wait')
+    up.add_argument('--rebuild', choices=('buried', 'never_launched'),
+                    default='buried', help='the same of cell0-rebuild')
     up.add_argument('--computes', type=int, metavar='N',
                     help='with a new cloud: its hosts (default: 2)')
     up.add_argument('--libvirt', action='store_true',
@@ -101,7 +103,7 @@ def _planned(plan, options):
         plan.guests = [hypervisor.HOST]
     plan.enabled = not options.stock
     plan.api_microversion = options.api_microversion
-    plan.show = options.show
+    plan.show, plan.rebuild = options.show, options.rebuild
     plan.save()
     return plan
 

@@ -39,6 +39,7 @@ class Plan:
     :param enabled: whether Nova has the package.
     :param api_microversion: the option of the package, or None.
     :param show: how servers that wait are shown: ``error`` or ``build``.
+    :param rebuild: which servers can be rebuilt, an option of the package.
     :param mapped: the computes that Nova knows the cell of.
     :param steps: what was done already and need not be done again.
     :param database_url: of a MariaDB or MySQL that is there already, or None.
@@ -53,6 +54,7 @@ class Plan:
     enabled: bool = True
     api_microversion: str | None = None
     show: str = 'error'
+    rebuild: str = 'buried'
     mapped: list[str] = dataclasses.field(default_factory=list)
     steps: list[str] = dataclasses.field(default_factory=list)
     database_url: str | None = None

@@ -24,6 +24,7 @@ def controller(plan, host):
         if plan.api_microversion:
             options['cell0_rebuild']['api_microversion'] = (
                 plan.api_microversion)
+        options['cell0_rebuild']['rebuild'] = plan.rebuild
         if plan.show == 'build':
             options['cell0_rebuild']['vm_states'] = 'error,building'
             options['cell0_rebuild_wait'] = {'show': 'build'}
