@@ -39,6 +39,7 @@ KINDS = {'test_burying': 'bury command dies', 'test_crashes': 'crash',
          'test_elsewhere': 'crash, then another cell',
          'test_errors': 'error', 'test_kill': 'SIGKILL',
          'test_stalls': 'stall', 'test_sweeps': 'sweep',
+         'test_unsent': 'create fails, conductor dies or errs',
          'test_writes': 'two writes'}
 
 

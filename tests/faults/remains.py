@@ -7,6 +7,8 @@ from tests.functional.support import databases
 # What Nova itself leaves of a server that is deleted after its conductor has
 # died with them; see tests/upstream/test_overtaken.py.
 ACCELERATORS = 'accelerators'
+# What it leaves of one whose conductor has died at the end of its burial.
+BUILD_REQUEST = 'api.build_requests'
 # What it leaves of one that is deleted just before its compute claims it.
 EXTRA = 'live instance_extra in a cell'
 

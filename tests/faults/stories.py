@@ -20,6 +20,9 @@ VOLUME = uuidsentinel.data_volume
 TAGS = ['red']
 METADATA = {'colour': 'red'}
 
+# What is left of a server that is deleted, and shown in lists.
+LISTED = 'it is listed'
+
 CAPACITY, NO_CAPACITY = 'capacity', 'no capacity'
 # There is capacity, and Cinder writes another image to the root volume.
 REIMAGE = 're-image'
@@ -246,7 +249,7 @@ class Deployment(base.FunctionalTestCase):
         if self.cyborg.of(uuid):
             found.add(remains.ACCELERATORS)
         if uuid in {shown['id'] for shown in self.api.get_servers()}:
-            found.add('it is listed')
+            found.add(LISTED)
         return found
 
     def forget(self, server):

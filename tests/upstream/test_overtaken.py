@@ -18,6 +18,7 @@ from tests.functional.support import recovering
 _DRIVER = 'nova.virt.fake.FakeDriver'
 _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
 _CLAIM = 'nova.compute.resource_tracker.ResourceTracker.instance_claim'
+_CONDUCTOR = 'nova.conductor.manager.ComputeTaskManager'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
 
 
@@ -89,6 +90,29 @@ class OvertakenTest(base.FunctionalTestCase):
 
     def allocations(self, server):
         return self._get_allocations_by_server_uuid(server['id'])
+
+    def test_a_create_whose_conductor_dies_first_leaves_its_request(self):
+        self.useFixture(base.Interception(
+            f'{_CONDUCTOR}._schedule_instances', before=recovering.crash))
+        server = self.api.post_server(
+            {'server': self._build_server(networks='none')})
+        self.remove_at_once(server)
+        self.assertEqual(
+            {'orphans in api.instance_mappings',
+             'orphans in api.request_specs'}, remains.of(server['id']))
+
+    def test_a_burial_whose_conductor_dies_last_is_listed_for_ever(self):
+        [service] = self.admin_api.get_services(binary='nova-compute')
+        self.admin_api.put_service(service['id'], {'status': 'disabled'})
+        self.useFixture(base.Interception(
+            'nova.objects.BuildRequest.destroy', before=recovering.crash))
+        server = self.create('ERROR')
+        self.remove_at_once(server)
+        self.assertIn(remains.BUILD_REQUEST, remains.of(server['id']))
+        self.assertEqual([server['id']], [
+            listed['id'] for listed in self.api.get_servers()])
+        self.assertEqual(404, self.api.api_request(
+            f'/servers/{server["id"]}', method='DELETE').status_code)
 
     def test_a_reset_in_a_rebuild_loses_the_allocation(self):
         server = self.create('ACTIVE')
