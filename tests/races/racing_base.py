@@ -129,7 +129,7 @@ class RaceTestCase(base.FunctionalTestCase):
                   sections[not schedule.swapped][schedule.second - 1].name]
             names = (b, a) if schedule.swapped else (a, b)
             left = sections[not schedule.swapped][schedule.second:]
-            stops = dict(zip(names, [at[0], *(one.name for one in left[:1])]))
+            stops = dict(zip(names, [at[0], left[0].name if left else None]))
             verdict = judge(played, [*orders, *_told_late(stops, orders)])
             self._log(
                 pair=f'{a} | {b}', schedule=str(schedule), verdict=verdict,
@@ -372,7 +372,8 @@ def _half_deleted(order):
 def _told_late(stops, orders):
     """Return what a compute leaves that is told late of a rebuild.
 
-    :param stops: before what each operation stops, while the other goes on.
+    :param stops: before what each operation stops, while the other goes on;
+        None if it has ended.
     """
     if 'again' not in stops or (
             stops.get('deliver') != 'cast build_and_run_instance'):
