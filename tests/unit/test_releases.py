@@ -91,7 +91,7 @@ class NovaTest(testtools.TestCase):
         with open(run_matrix.DOCS, encoding='utf-8', newline='') as page:
             header, *rows = csv.reader(page)
         self.assertEqual(run_matrix.WRITTEN, tuple(header))
-        self.assertEqual([list(row[:4]) for row in run_matrix.written()],
+        self.assertEqual([row[:4] for row in run_matrix.written()],
                          [row[:4] for row in rows])
 
     def test_the_reference_has_the_microversions(self):
