@@ -2,20 +2,16 @@
 
 """Run tests of others with the package and without, and compare how they end.
 
-"nova" are Nova's own functional tests; the exit code is not 0 if one passes
-without the package and not with it. "tempest" are Tempest's tests of servers
-on the cloud of "make cloud", which is started, and has its Nova restarted in
-the other mode in between; the exit code is not 0 if one ends otherwise.
-PATTERN is a regular expression for names of tests.
-
-What has a result is not run again until a file of the package changes, so
-that a run which was interrupted goes on where it was. A test that failed with
-the package or without is run again alone in both ways.
+"nova" are Nova's own functional tests, and ours of what Nova itself does. What
+passes with the package is not run without it. "tempest" are Tempest's tests of
+servers on the cloud of "make cloud", which is started, and has its Nova
+restarted in the other mode in between. A test that failed in either mode is
+run again alone in both. The exit code is not 0 if a test ends otherwise than
+without the package. PATTERN is a regular expression for names of tests.
 """
 
 import argparse
 import collections
-import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -27,22 +23,18 @@ import tarfile
 import tempfile
 
 import openstack
-from rich import progress
 import subunit
 import testtools
 
-import results as logs
 import run_tempest
 import run_tests
-import tables
 
-ROOT, OUT = run_tests.ROOT, tables.OUT
-STOCK, ENABLED = MODES = ('stock', 'enabled')
-ENDS = ('passed', 'failed', 'skipped')
+ROOT = run_tests.ROOT
+STOCK, ENABLED = 'stock', 'enabled'
+PASSED, FAILED, NOT_RUN = 'passed', 'failed', 'not run'
 # By their status in a stream of subunit; all others have failed.
-OUTCOMES = {'success': 'passed', 'xfail': 'passed', 'skip': 'skipped'}
-HEADER = ('tests of', 'tests', *ENDS, *(f'with: {end}' for end in ENDS),
-          'not as without')
+OUTCOMES = {'success': PASSED, 'xfail': PASSED, 'skip': 'skipped'}
+JOBS = str(os.cpu_count())
 # As make cloud has it.
 CLOUD = pathlib.Path(os.environ.get(
     'CELL0_REBUILD_CLOUD', ROOT / '.state' / 'openstack')).resolve()
@@ -51,32 +43,23 @@ CLOUD = pathlib.Path(os.environ.get(
 class Nova:
     """Nova's own functional tests, and ours of what Nova itself does."""
 
-    name, suite, pattern = 'nova', 'upstream', ''
-    docs = ROOT / 'doc/source/contributor/nova-tests-table.rst'
+    pattern = ''
+    folder = ROOT
+    # To be run without the package if it ended so with it.
+    suspect = ('skipped', FAILED, NOT_RUN)
 
-    def list(self):
-        """Return the names of all tests."""
+    def switch(self, mode):
+        """Have the tests run in a mode."""
         os.environ['PYTHONPATH'] = f'{self.source()}:{ROOT}'
-        os.environ['CELL0_REBUILD_NOVA_TESTS'] = STOCK
-        run_tests.prepare(self.suite)
-        found = subprocess.run(
-            run_tests.stestr('list', self.suite), cwd=ROOT, text=True,
-            env=run_tests.environment(self.suite), stdout=subprocess.PIPE,
-            check=True)
-        return [line for line in found.stdout.splitlines()
-                if line.startswith(('tests.', 'nova.tests.'))]
-
-    def run(self, mode, tests, log, options):
-        """Run tests in a mode.
-
-        :param log: hears how they end.
-        :param options: of "stestr run".
-        """
         os.environ['CELL0_REBUILD_NOVA_TESTS'] = mode
-        os.environ['CELL0_REBUILD_NOVA_MODULES'] = ' '.join(sorted({
-            test.partition('(')[0].rsplit('.', 2)[0] for test in tests
-            if test.startswith('nova.tests.functional.')}))
-        follow(run_tests.stestr('run', self.suite, *options), log)
+
+    def listing(self):
+        """Return the command line that lists the tests."""
+        return run_tests.stestr('list', 'upstream')
+
+    def command(self, *options):
+        """Return the command line of "stestr run"."""
+        return run_tests.stestr('run', 'upstream', *options)
 
     def source(self):
         """Return a folder that has the installed Nova beside its doc folder.
@@ -101,41 +84,19 @@ class Nova:
         (folder / 'nova').symlink_to(package)
         return folder
 
-    def is_wrong(self, without, with_us):
-        """Tell whether it matters that a test ended so."""
-        return without == 'passed' != with_us
-
 
 class Tempest:
     """Tempest's tests of servers, on the cloud of "make cloud"."""
 
-    name, pattern = 'tempest', r'^tempest\.api\.compute\.servers\.'
-    docs = ROOT / 'doc/source/contributor/tempest-table.rst'
-
-    def list(self):
-        """Return the names of all tests, as the cloud has them."""
-        # What Tempest's own jobs have; the servers here are not fast.
-        os.environ.setdefault('OS_TEST_TIMEOUT', '1200')
-        self.switch(ENABLED)
-        if not (run_tempest.FOLDER / '.stestr').exists():
-            # "tempest run" makes it too late, when it runs tests.
-            stestr = pathlib.Path(sys.executable).parent / 'stestr'
-            subprocess.run(
-                [stestr, 'init'], cwd=run_tempest.FOLDER, check=True)
-        found = subprocess.run(
-            run_tempest.command('--list-tests'), cwd=run_tempest.FOLDER,
-            check=True, capture_output=True, text=True)
-        return re.findall(r'^\S+\[.*\]$', found.stdout, re.MULTILINE)
-
-    def run(self, mode, tests, log, options):
-        """Run tests in a mode."""
-        self.switch(mode)
-        follow(run_tempest.command(*options), log, run_tempest.FOLDER)
+    pattern = r'^tempest\.api\.compute\.servers\.'
+    folder = run_tempest.FOLDER
+    suspect = (PASSED, *Nova.suspect)
 
     def switch(self, mode):
         """Have the cloud run in a mode, and Tempest configured for it."""
+        # What Tempest's own jobs have; the servers here are not fast.
+        os.environ.setdefault('OS_TEST_TIMEOUT', '1200')
         stock = mode == STOCK
-        OUT.print(f'The cloud is started: {mode}')
         subprocess.run(
             ['make', '--no-print-directory', 'cloud',
              f'ARGS={"--stock" if stock else ""}'], cwd=ROOT, check=True,
@@ -143,188 +104,115 @@ class Tempest:
         os.environ['OS_CLIENT_CONFIG_FILE'] = str(CLOUD / 'clouds.yaml')
         run_tempest.prepare(openstack.connect('admin'), stock=stock)
 
-    def is_wrong(self, without, with_us):
-        """Tell whether it matters that a test ended so."""
-        return without != with_us
+    def listing(self):
+        """Return the command line that lists the tests."""
+        if not (self.folder / '.stestr').exists():
+            # "tempest run" makes it too late, when it runs tests.
+            stestr = pathlib.Path(sys.executable).parent / 'stestr'
+            subprocess.run([stestr, 'init'], cwd=self.folder, check=True)
+        return run_tempest.command('--list-tests')
 
-
-def follow(command, log, folder=ROOT):
-    """Run a command of stestr, and have a log hear of each test's end."""
-    with subprocess.Popen(
-            command, cwd=folder, env=run_tests.environment(Nova.suite),
-            stdout=subprocess.PIPE) as process:
-        result = testtools.StreamToDict(log)
-        result.startTestRun()
-        subunit.ByteStreamToStreamResult(
-            process.stdout, non_subunit_name='stdout').run(result)
-        result.stopTestRun()
-
-
-class Log:
-    """Keeps how each test ended."""
-
-    def __init__(self, tests, path, alone, heard=lambda: None):
-        """:param heard: called for each test."""
-        self._tests, self._path = tests, path
-        self._alone, self._heard = alone, heard
-
-    def __call__(self, test):
-        if test['status'] == 'exists':
-            return
-        # What happens to a class happens to its tests.
-        found = re.fullmatch(r'(?:setUp|tearDown)Class \((.*)\)', test['id'])
-        for name in [name for name in self._tests if name.startswith(
-                f'{found[1]}.')] if found else [test['id']]:
-            self._keep(name, test)
-
-    def _keep(self, name, test):
-        outcome = OUTCOMES.get(test['status'], 'failed')
-        line = {'test': name, 'outcome': outcome, 'alone': self._alone}
-        if outcome == 'failed':
-            line['why'] = '\n'.join(
-                detail.as_text() for key, detail in test['details'].items()
-                if 'traceback' in key)
-        logs.write(self._path, **line)
-        self._heard()
+    def command(self, *options):
+        """Return the command line of "tempest run"."""
+        return run_tempest.command(*options)
 
 
 class Comparison:
-    """How the tests ended, by mode, in this run and in those before it.
+    """How tests end without the package and with it."""
 
-    :param suite: one of those above.
-    :param folder: that the results are kept in.
-    :param again: forget those of before.
-    """
+    def __init__(self, suite, tests):
+        """:param suite: one of those above."""
+        self.suite, self.tests = suite, tests
+        self.ends = {mode: dict.fromkeys(tests, NOT_RUN)
+                     for mode in (ENABLED, STOCK)}
+        self._whys = {}
 
-    def __init__(self, suite, folder, again=False):
-        self.suite = suite
-        folder.mkdir(parents=True, exist_ok=True)
-        version = importlib.metadata.version(suite.name)
-        stamp = logs.stamp(['cell0_rebuild'])[:12]
-        self.paths = {STOCK: folder / f'{version}.jsonl',
-                      ENABLED: folder / f'{version}-{stamp}.jsonl'}
-        if again:
-            for path in self.paths.values():
-                path.unlink(missing_ok=True)
+    def run(self):
+        """Run the tests in both modes, and then alone what failed."""
+        self._run(ENABLED, self.tests)
+        self._run(STOCK, [test for test in self.tests if self.ends[
+            ENABLED][test] in self.suite.suspect])
+        failed = [test for test in self.tests if FAILED in (
+            self.ends[ENABLED][test], self.ends[STOCK][test])]
+        for mode in (STOCK, ENABLED):
+            self._run(mode, failed, '1')
 
-    def read(self, mode, alone=None):
-        """Return {test: its last line in the log}."""
-        return {line['test']: line for line in logs.lines(self.paths[mode])
-                if alone in (None, line['alone'])}
+    def _run(self, mode, tests, jobs=JOBS):
+        if not tests:
+            return
+        print(f'{mode}: {len(tests)} tests are run', flush=True)
+        self.suite.switch(mode)
+        result = testtools.StreamToDict(
+            lambda test: self._keep(mode, **test))
+        with tempfile.NamedTemporaryFile('w') as names:
+            print(*tests, sep='\n', file=names, flush=True)
+            with subprocess.Popen(
+                    self.suite.command('--subunit', '--load-list', names.name,
+                                       '--concurrency', jobs),
+                    cwd=self.suite.folder, stdout=subprocess.PIPE,
+                    env=run_tests.environment('upstream')) as process:
+                result.startTestRun()
+                subunit.ByteStreamToStreamResult(
+                    process.stdout, non_subunit_name='stdout').run(result)
+                result.stopTestRun()
 
-    def ends(self, mode, alone=None):
-        """Return {test: its last outcome}."""
-        return {test: line['outcome']
-                for test, line in self.read(mode, alone).items()}
+    def _keep(self, mode, *, id, status, details, **others):
+        if status == 'exists':
+            return
+        # What happens to a class happens to its tests.
+        found = re.fullmatch(r'(?:setUp|tearDown)Class \((.*)\)', id)
+        for name in [name for name in self.tests if name.startswith(
+                f'{found[1]}.')] if found else [id]:
+            self.ends[mode][name] = OUTCOMES.get(status, FAILED)
+            self._whys[mode, name] = '\n'.join(
+                detail.as_text() for key, detail in details.items()
+                if 'traceback' in key)
 
-    def failed(self, tests):
-        """Return those that failed in either mode when run with others."""
-        found = [self.ends(mode, False) for mode in MODES]
-        return [test for test in tests
-                if any(ends.get(test) == 'failed' for ends in found)]
+    def wrong(self):
+        """Return those that end otherwise with the package, or not at all."""
+        return [test for test in self.tests
+                if self.ends[ENABLED][test] == NOT_RUN or (
+                    self.ends[ENABLED][test] in self.suite.suspect
+                    and self.ends[ENABLED][test] != self.ends[STOCK][test])]
 
-    def wrong(self, tests):
-        """Return those that ended as they may not, or not at all."""
-        without, with_us = (self.ends(mode) for mode in MODES)
-        return [test for test in tests if test not in with_us
-                or self.suite.is_wrong(without.get(test), with_us[test])]
-
-    def run(self, tests, jobs, quick=False):
-        """Run the tests in both modes, and then alone what failed.
-
-        :param quick: run without the package only what fails with it.
-        """
-        with progress.Progress(console=OUT) as bar:
-            self._run(ENABLED, tests, jobs, False, bar)
-            if quick:
-                with_us = self.ends(ENABLED)
-                tests = [test for test in tests
-                         if with_us.get(test) != 'passed']
-            self._run(STOCK, tests, jobs, False, bar)
-            failed = self.failed(tests)
-            for mode in MODES:
-                self._run(mode, failed, 1, True, bar)
-
-    def _run(self, mode, tests, jobs, alone, bar):
-        known = self.read(mode, alone)
-        wanted = [test for test in tests if test not in known]
-        if wanted:
-            task = bar.add_task(
-                f'{mode}{" again" if alone else ""}', total=len(wanted))
-            log = Log(wanted, self.paths[mode], alone,
-                      functools.partial(bar.advance, task))
-            with tempfile.NamedTemporaryFile('w') as names:
-                print(*wanted, sep='\n', file=names, flush=True)
-                self.suite.run(mode, wanted, log, [
-                    '--subunit', '--load-list', names.name,
-                    '--concurrency', str(jobs)])
-
-    def rows(self, tests):
-        """Return the rows of the table: of each module, and their sum."""
-        modules = collections.defaultdict(list)
-        for test in tests:
-            modules[re.split(r'[(\[]', test)[0].split('.')[-3]].append(test)
-        found = [self.ends(mode) for mode in MODES]
-        return tables.summed([(
-            name, len(group),
-            *(collections.Counter(map(ends.get, group))[end]
-              for ends in found for end in ENDS), len(self.wrong(group)))
-            for name, group in sorted(modules.items())], 'all')
-
-    def show(self, tests):
-        """Print the table, and which tests failed, and when."""
-        tables.show(HEADER, self.rows(tests))
-        for test in self.failed(tests):
-            ends = [self.ends(mode, alone).get(test, '-')
-                    for mode in MODES for alone in (False, True)]
-            OUT.print('{}: {}, alone {}; with the package {}, alone {}'.format(
-                test, *ends), markup=False)
-        with_us = self.read(ENABLED)
-        for test in self.wrong(tests):
-            OUT.print(f'FAILED  not as without the package: {test}',
-                      style='red', markup=False)
-            OUT.print(with_us.get(test, {}).get('why', ''), markup=False)
-
-
-def short(rows):
-    """Return the rows that tell of all tests together, by outcome."""
-    *_, (_, _, *counts, wrong) = rows
-    return [*zip(ENDS, counts[:len(ENDS)], counts[len(ENDS):]),
-            ('not as without', '', wrong)]
+    def show(self):
+        """Print how many tests ended how, and what is wrong."""
+        for mode, ends in self.ends.items():
+            counts = collections.Counter(ends.values())
+            print(f'{mode}:', ', '.join(
+                f'{count} {end}' for end, count in counts.items()))
+        for test in self.tests:
+            if FAILED in (self.ends[ENABLED][test], self.ends[STOCK][test]):
+                print(f'{test}: {self.ends[STOCK][test]} without the package, '
+                      f'{self.ends[ENABLED][test]} with it')
+        for test in self.wrong():
+            print(f'FAILED  not as without the package: {test}',
+                  self._whys.get((ENABLED, test), ''), sep='\n')
 
 
 def main():
-    """Run the tests, print the table and return the exit code."""
-    suites = {suite.name: suite for suite in (Nova(), Tempest())}
+    """Run the tests, show the comparison and return the exit code."""
+    suites = {'nova': Nova(), 'tempest': Tempest()}
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--write-docs', action='store_true',
-                        help='write sums into the documentation, and the '
-                             'table into .state/tables')
-    parser.add_argument('--again', action='store_true',
-                        help='forget the results there are')
-    parser.add_argument('--quick', action='store_true',
-                        help='without the package, run only what does not '
-                             'pass with it')
-    parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('suite', choices=suites)
     parser.add_argument('pattern', nargs='?', metavar='PATTERN')
-    options = parser.parse_intermixed_args()
+    options = parser.parse_args()
     suite = suites[options.suite]
-    comparison = Comparison(
-        suite, ROOT / '.state/compare' / suite.name, options.again)
-    pattern = options.pattern or suite.pattern
-    tests = [test for test in suite.list() if re.search(pattern, test)]
-    comparison.run(tests, options.jobs, options.quick)
-    comparison.show(tests)
-    rows = comparison.rows(tests)
-    if options.write_docs:
-        tables.keep(suite.name, HEADER, rows)
-        tables.write(suite.docs, f'tools/compare.py {suite.name}', (
-            'tests that', 'without the package', 'with it'), short(rows))
-    wrong = comparison.wrong(tests)
-    print(f'{len(tests)} tests, {len(wrong)} not as without the package',
-          flush=True)
-    return 1 if wrong or not tests else 0
+    suite.switch(ENABLED)
+    listed = subprocess.run(
+        suite.listing(), cwd=suite.folder, text=True, check=True,
+        env=run_tests.environment('upstream'), stdout=subprocess.PIPE)
+    comparison = Comparison(suite, [
+        test for test in re.findall(
+            r'(?m)^(?:tests|nova|tempest|cell0_rebuild_tempest_plugin)\..+$',
+            listed.stdout)
+        if re.search(options.pattern or suite.pattern, test)])
+    comparison.run()
+    comparison.show()
+    wrong = comparison.wrong()
+    print(f'{len(comparison.tests)} tests, {len(wrong)} not as without the '
+          f'package')
+    return 1 if wrong or not comparison.tests else 0
 
 
 if __name__ == '__main__':

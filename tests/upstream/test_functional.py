@@ -2,10 +2,8 @@
 
 """Nova's own functional tests, with the package enabled or as they are.
 
-They are run by tools/compare.py. ``CELL0_REBUILD_NOVA_TESTS`` says
-how: ``enabled`` or ``stock``; that is so for the other modules of this folder,
-too. To load all takes seconds; if ``CELL0_REBUILD_NOVA_MODULES`` is set, only
-those of the modules that it names are loaded.
+They are run by tools/compare.py. ``CELL0_REBUILD_NOVA_TESTS`` says how:
+``enabled`` or ``stock``; that is so for the other modules of this folder, too.
 """
 
 import os
@@ -34,12 +32,8 @@ def load_tests(loader, tests, pattern):
     """Load the tests of Nova, of which each prepares itself."""
     run_nova_tests.prepare(
         os.environ['CELL0_REBUILD_NOVA_TESTS'] == 'enabled', options)
-    modules = os.environ.get('CELL0_REBUILD_NOVA_MODULES')
-    if modules is not None:
-        found = loader.loadTestsFromNames(modules.split())
-    else:
-        # The loader would look for the rest of this folder there, too.
-        found = type(loader)().discover(
-            str(FOLDER), top_level_dir=str(FOLDER.parents[2]))
+    # The loader would look for the rest of this folder there, too.
+    found = type(loader)().discover(
+        str(FOLDER), top_level_dir=str(FOLDER.parents[2]))
     # Otherwise they get the names that they are run by only when they are run.
     return loader.suiteClass(testscenarios.generate_scenarios(found))
