@@ -2,15 +2,12 @@
 
 """What the runner of the tests starts them with."""
 
-import contextlib
-import io
 import itertools
-import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
-import time
 
 import fixtures
 import testtools
@@ -84,37 +81,33 @@ class PartTest(testtools.TestCase):
                 f'tests.{name}.ATest.test_it')), name)
 
 
-class Hidden(fixtures.Fixture):
-    """Shows nothing of what is run: it is no result of this run."""
-
-    def _setUp(self):
-        sys.stdout.flush()
-        shown = os.dup(1)
-        self.addCleanup(os.close, shown)
-        self.addCleanup(os.dup2, shown, 1)
-        self.addCleanup(sys.stdout.flush)
-        with open(os.devnull, 'wb') as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-
-
 class ProjectCase(testtools.TestCase):
-    """A project of two suites."""
+    """A project of three suites, of which "make test" runs one beside."""
 
     def setUp(self):
         super().setUp()
-        self.useFixture(Hidden())
         self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        for suite in ('unit', 'functional'):
-            folder = self.root / 'tests' / suite
-            folder.mkdir(parents=True)
-            (folder / '__init__.py').touch()
-            (folder / 'test_mine.py').write_text(TESTS)
-        (self.root / 'tests/__init__.py').touch()
-        (self.root / '.stestr.conf').write_text(
-            (run_tests.ROOT / '.stestr.conf').read_text())
-        self.useFixture(fixtures.MonkeyPatch(
-            'tools.run_tests.ROOT', self.root))
-        self.useFixture(fixtures.MonkeyPatch('tools.run_tests.STATE', None))
+        for suite in ('unit', 'functional', 'integration'):
+            self.write(suite, TESTS)
+            (self.root / 'tests' / suite / '__init__.py').touch()
+        (self.root / 'tools').mkdir()
+        for path in ('tools/run_tests.py', 'tests/__init__.py', '.stestr.conf',
+                     'tests/signatures.py', 'tests/suites.yaml'):
+            shutil.copy(run_tests.ROOT / path, self.root / path)
+
+    def write(self, suite, text, name='test_mine'):
+        """Write a module of tests."""
+        folder = self.root / 'tests' / suite
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f'{name}.py').write_text(text)
+
+    def run_tests(self, *arguments):
+        """Return the exit code of the command, and what it says."""
+        ran = subprocess.run(
+            [sys.executable, 'tools/run_tests.py', *arguments], cwd=self.root,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+        return ran.returncode, ran.stdout
 
     def last(self):
         """Return how "stestr last", typed in the root, says tests ended."""
@@ -129,65 +122,40 @@ class ProjectCase(testtools.TestCase):
 class OptionsTest(ProjectCase):
     """What ARGS of make is, or follows "--" in a command of tox."""
 
-    def test_the_results_are_where_stestr_looks(self):
+    def test_the_results_are_told_and_are_where_stestr_looks(self):
         for suite in ('unit', 'functional'):
-            self.assertEqual(1, run_tests.main([suite]))
+            code, shown = self.run_tests(suite)
+            self.assertEqual(1, code)
             self.assertEqual({BAD.format(suite): 'FAILED',
                               GOOD.format(suite): 'ok'}, self.last())
+            self.assertIn(f'{BAD.format(suite)}\n------', shown)
+            # The slowest.
+            self.assertRegex(shown, rf'\n{GOOD.format(suite)} +0\.')
+            self.assertRegex(
+                shown, rf'{suite} +1 passed, 1 failed, 0 skipped in \d+ s\n$')
 
     def test_failing_runs_what_failed(self):
-        run_tests.main(['unit'])
-        self.assertEqual(1, run_tests.main(['unit', '--failing']))
+        self.run_tests('unit')
+        self.assertEqual(1, self.run_tests('unit', '--failing')[0])
         self.assertEqual({BAD.format('unit'): 'FAILED'}, self.last())
         (self.root / 'mended').touch()
-        self.assertEqual(0, run_tests.main(['unit', '--failing']))
+        self.assertEqual(0, self.run_tests('unit', '--failing')[0])
         self.assertEqual({BAD.format('unit'): 'ok'}, self.last())
 
     def test_an_expression_selects_beside_an_option_that_has_a_value(self):
-        self.assertEqual(
-            0, run_tests.main(['unit', '--concurrency 1 good']))
+        self.assertEqual(0, self.run_tests('unit', '--concurrency 1 good')[0])
         self.assertEqual({GOOD.format('unit'): 'ok'}, self.last())
 
-    def test_serial_is_for_each_suite(self):
-        self.assertEqual(
-            1, run_tests.main(['unit', 'functional', '--serial', 'good|bad']))
-        self.assertEqual({'FAILED', 'ok'}, set(self.last().values()))
-
     def test_what_stestr_does_not_know_is_refused(self):
-        error = self.assertRaises(
-            SystemExit, run_tests.main, ['unit', '--faling'])
-        self.assertEqual(2, error.code)
-
-
-SHOWS = """
-import unittest
-
-
-class MineTest(unittest.TestCase):
-
-    def test_shows_what_another_run_does(self):
-        print('Totals', ' - Passed: 7', ' - Failed: 1', sep='\\n')
-"""
-
-
-class CountTest(ProjectCase):
-    """How many tests ended how."""
-
-    def test_what_a_test_shows_does_not_count(self):
-        (self.root / 'tests/unit/test_mine.py').write_text(SHOWS)
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
-            self.assertEqual(0, run_tests.main(['unit']))
-        self.assertIn(' - Passed: 7', shown.getvalue())
-        self.assertRegex(
-            shown.getvalue(), r'unit +1 passed, 0 failed, 0 skipped')
+        self.assertEqual(2, self.run_tests('unit', '--faling')[0])
 
 
 HANGS = """
 import time
-import unittest
+import testtools
 
 
-class MineTest(unittest.TestCase):
+class MineTest(testtools.TestCase):
 
     def test_good(self):
         pass
@@ -200,30 +168,42 @@ class MineTest(unittest.TestCase):
 class PatternTest(ProjectCase):
     """An expression that selects tests."""
 
-    def shown(self, pattern):
-        """Return what is shown, after a run that fails."""
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
-            self.assertEqual(1, run_tests.main(['unit', pattern]))
-        return shown.getvalue()
-
     def test_one_that_no_test_matches_fails(self):
-        self.assertIn('match with anything', self.shown('nothing'))
+        code, shown = self.run_tests('unit', 'nothing')
+        self.assertEqual(1, code)
+        self.assertIn('match with anything', shown)
+
+    def test_one_may_match_tests_of_one_suite_only(self):
+        self.assertEqual(
+            0, self.run_tests('unit', 'functional', 'unit.*good')[0])
+        self.assertEqual(
+            1, self.run_tests('unit', 'functional', 'unit.*bad')[0])
+
+    def test_the_only_module_of_its_name_is_loaded_alone(self):
+        self.write('unit', 'import nonsense', 'test_broken')
+        self.assertEqual(1, self.run_tests('unit', 'test_mine')[0])
+        self.assertEqual({BAD.format('unit'): 'FAILED',
+                          GOOD.format('unit'): 'ok'}, self.last())
 
     def test_a_module_that_cannot_be_loaded_is_told(self):
-        (self.root / 'tests/unit/test_broken.py').write_text('import nonsense')
-        self.assertIn("No module named 'nonsense'", self.shown('good'))
+        self.write('unit', 'import nonsense', 'test_broken')
+        code, shown = self.run_tests('unit', 'functional', 'good')
+        self.assertEqual(1, code)
+        self.assertIn("No module named 'nonsense'", shown)
 
 
-class SilenceTest(ProjectCase):
+class HangTest(ProjectCase):
     """A test that never ends."""
 
-    def test_it_fails_the_suite_and_tells_where_it_hangs(self):
-        (self.root / 'tests/unit/test_mine.py').write_text(HANGS)
-        self.useFixture(fixtures.EnvironmentVariable('OS_TEST_TIMEOUT', '2'))
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
-            self.assertEqual(1, run_tests.main(['unit']))
-        self.assertIn('most recent call first', shown.getvalue())
-        self.assertIn('doCleanups', shown.getvalue())
+    def test_it_fails_and_tells_where_it_hangs(self):
+        self.write('unit', HANGS)
+        self.useFixture(fixtures.EnvironmentVariable('OS_TEST_TIMEOUT', '1'))
+        code, shown = self.run_tests('unit')
+        self.assertEqual(1, code)
+        self.assertIn('Timeout (0:00:10)!', shown)
+        self.assertIn(' in _run_cleanups\n', shown)
+        self.assertRegex(shown, r'(?s)exited without returning a status.*'
+                         r'\* tests.unit.*\.test_hangs_in_its_cleanup\n')
 
 
 MEET = """
@@ -246,42 +226,18 @@ class MineTest(unittest.TestCase):
 class BesideTest(ProjectCase):
     """A suite that runs beside another."""
 
-    def setUp(self):
-        super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'tools.run_tests.BESIDE', ('functional',)))
-
-    def write(self, suite, text):
-        (self.root / 'tests' / suite / 'test_mine.py').write_text(text)
-
     def test_both_run_at_a_time_and_count(self):
-        for mine, other in itertools.permutations(('unit', 'functional')):
+        for mine, other in itertools.permutations(('unit', 'integration')):
             self.write(mine, MEET.format(mine=mine, other=other))
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
-            self.assertEqual(0, run_tests.main(['functional', 'unit']))
-        for suite in ('unit', 'functional'):
+        code, shown = self.run_tests('few-integration', 'unit')
+        self.assertEqual(0, code)
+        for suite in ('unit', 'few-integration'):
             self.assertRegex(
-                shown.getvalue(), rf'{suite} +1 passed, 0 failed, 0 skipped')
+                shown, rf'{suite} +1 passed, 0 failed, 0 skipped')
 
     def test_a_test_that_fails_there_fails_all(self):
         # All tests of the other suite pass.
         self.write('unit', TESTS.replace('mended', '.'))
-        self.assertEqual(1, run_tests.main(['functional', 'unit']))
-
-    def test_who_interrupts_one_ends_the_other(self):
-        self.useFixture(fixtures.Timeout(120, gentle=True))
-        self.write('functional', HANGS)
-        run = run_tests.run
-
-        def interrupted(suite, *args):
-            if suite == 'functional':
-                return run(suite, *args)
-            while not run_tests.RUNNING:
-                time.sleep(0.1)
-            raise KeyboardInterrupt
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'tools.run_tests.run', interrupted))
-        self.assertRaises(
-            KeyboardInterrupt, run_tests.main, ['unit', 'functional'])
-        self.assertEqual(set(), run_tests.RUNNING)
+        code, shown = self.run_tests('few-integration', 'unit')
+        self.assertEqual(1, code)
+        self.assertIn(f'{BAD.format("integration")}\n------', shown)
