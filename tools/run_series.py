@@ -7,29 +7,31 @@ processors: a test of tests/faults, or a pair of operations of tests/races. The
 exit code is not 0 if a server was lost, something ended as it may not, or
 something was not run though all was to be.
 
-What ran is kept as long as the code stays the same: with --minutes the runs
-stop, and --resume goes on with those that are left. The table has all of them.
+What ran is kept in .state/results as long as the code stays the same:
+--resume goes on with what is left. The table has all of it.
 """
 
 import argparse
 import collections
-import functools
-import math
+from concurrent import futures
+import hashlib
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import time
 import unittest
 
+from rich import progress
 import testtools
 
-import results
 import tables
 
-ROOT = results.ROOT
+ROOT = tables.ROOT
+sys.path.insert(0, str(ROOT))
+
+from tests import result_log  # noqa: E402
+
 STATE = ROOT / '.state' / 'results'
 DOCS = ROOT / 'doc/source/contributor'
 # How the tests of faults are called in the table.
@@ -46,14 +48,13 @@ KINDS = {'test_burying': 'bury command dies', 'test_crashes': 'crash',
 class Faults:
     """Every fault at every boundary, and what became of servers."""
 
-    name, what = 'faults', 'FAULTS'
+    name = 'faults'
     sources = ('cell0_rebuild', 'tests/faults', 'tests/integration')
     good = 'no server was lost'
     bad = 'a server was lost or something was wrong'
-    header = ('fault', 'story', 'in', 'boundaries', 'runs', 'survived',
+    header = ('fault', 'story', 'boundaries', 'runs', 'survived',
               'of them cleared up by recover', 'otherwise wrong', 'lost',
               'not run yet')
-    short_header = (*header[:2], *header[3:])
 
     def series(self, options):
         """Return {name: (test, pattern of what it runs)}."""
@@ -72,71 +73,55 @@ class Faults:
                 f'{line["problem"]}')
 
     def rows(self, logs):
-        """Return the rows of the table."""
+        """Return the rows of the table, and one with their sums."""
         groups = collections.defaultdict(list)
         planned = collections.Counter()
-        for found in logs:
-            plans = [line for line in found if 'planned' in line]
-            if not plans:
-                continue
-            # The last one is of this run.
-            plan = plans[-1]
-            kind = KINDS[plan['test'].split('.')[2]]
-            for process, count in plan['planned'].items():
-                planned[kind, plan['story'], process] += count
-            for line in found:
-                if 'boundary' in line:
-                    groups[kind, line['story'], line['process']].append(line)
-        return tables.summed([
-            _fault_row(key, groups[key], planned[key])
-            for key in sorted(planned)], 'all', '', '')
-
-    def short(self, rows):
-        """Return the rows of the documentation: whichever process it was."""
-        sums = collections.defaultdict(list)
-        for fault, story, _, *counts in rows:
-            sums[fault, story].append(counts)
-        return [(*key, *map(sum, zip(*counts)))
-                for key, counts in sums.items()]
+        for log in logs:
+            # The last plan is of this run.
+            for plan in [line for line in log if 'planned' in line][-1:]:
+                key = KINDS[plan['test'].split('.')[2]], plan['story']
+                planned[key] += sum(plan['planned'].values())
+                groups[key] += [line for line in log if 'boundary' in line]
+        rows = [(
+            *key, len({(line['process'], line['boundary']) for line in group}),
+            len(group), sum(line['problem'] is None for line in group),
+            sum(line['cleared'] for line in group),
+            sum(bool(line['problem']) and not line['lost'] for line in group),
+            sum(line['lost'] for line in group),
+            max(0, planned[key] - len(group)))
+            for key, group in sorted(groups.items())]
+        return [*rows, ('all', '', *map(sum, list(zip(*rows))[2:]))]
 
     def lacking(self, series, logs, options):
         """Return what did not happen though it was to, or None."""
-        found = [line for log in logs.values() for line in log]
-        missing = set(series) - {
-            line['test'] for line in found if 'planned' in line}
+        missing = [name for name in series if not any(
+            'planned' in line for line in logs[name])]
         if missing and not options.only:
-            return (f'not run: {", ".join(sorted(missing))}; those that kill '
+            return (f'not run: {", ".join(missing)}; those that kill '
                     f'processes need MariaDB and RabbitMQ')
-        left = self.rows(logs.values())[-1][-1]
-        if left and options.minutes == math.inf:
-            return f'{left} faults did not happen'
-        if not any('boundary' in line for line in found):
+        _, _, *counts = self.rows(logs.values())[-1]
+        if not any(counts):
             return 'no fault has happened'
-        return None
+        return f'{counts[-1]} faults did not happen' if counts[-1] else None
 
 
-def _fault_row(key, group, planned):
-    return (
-        *key, len({line['boundary'] for line in group}), len(group),
-        sum(line['problem'] is None for line in group),
-        sum(line['cleared'] for line in group),
-        sum(bool(line['problem']) and not line['lost'] for line in group),
-        sum(line['lost'] for line in group), max(0, planned - len(group)))
+# What the table of races calls what is counted. Verdicts that are not in it
+# are exceptions that are "as Nova".
+COUNTED = {'total': 'all', 'unlike': 'of them unlike', 'run': 'run',
+           'equal': 'like an order', 'refused': 'refused',
+           'as Nova': 'as Nova', 'told late': 'told late',
+           'a cell is named': 'a cell is named',
+           'blocked': 'waited for a lock', 'different': 'like no order'}
 
 
 class Races:
     """Two operations on a buried server in every order."""
 
-    name, what = 'races', 'RACES'
+    name = 'races'
     sources = ('cell0_rebuild', 'tests/faults', 'tests/races')
     good = 'all ended like one of the orders'
     bad = 'something ended like no order'
-    apart = ('equal', 'refused', 'told late', 'a cell is named', 'different')
-    header = ('capacity', 'pair', 'schedules', 'of them unlike', 'run',
-              'like an order', 'refused', 'as Nova', 'told late',
-              'a cell is named', 'waited for a lock', 'like no order')
-    short_header = ('', 'schedules', 'in pairs')
-
+    header = ('', 'schedules', 'in pairs')
     def series(self, options):
         """Return {name: (test, pattern of what it runs)}."""
         from tests.races import test_schedules
@@ -156,61 +141,45 @@ class Races:
                 f'{line["ended"]}')
 
     def rows(self, logs):
-        """Return the rows of the table."""
-        groups = collections.defaultdict(list)
-        for line in (line for log in logs for line in log):
-            groups['yes' if line['capacity'] else 'no',
-                   line['pair']].append(line)
-        rows = []
-        for (capacity, pair), group in groups.items():
-            totals = [line for line in group if 'total' in line]
-            played = [line for line in group if 'verdict' in line]
-            count = collections.Counter(line['verdict'] for line in played)
-            rows.append((
-                capacity, pair.replace('|', '/'),
-                *((totals[-1]['total'], totals[-1]['different']) if totals
-                  else (0, 0)), len(played),
-                count['equal'], count['refused'],
-                # All others are exceptions that are "as Nova".
-                len(played) - sum(count[verdict] for verdict in self.apart),
-                count['told late'], count['a cell is named'],
-                sum(line['blocked'] for line in played), count['different']))
-        return tables.summed(rows, '', 'all')
+        """Return the rows of the table: sums, and of how many pairs."""
+        pairs = [self._counts(log) for log in logs]
+        return [(name, sum(pair[key] for pair in pairs),
+                 sum(pair[key] > 0 for pair in pairs))
+                for key, name in COUNTED.items()]
 
-    def short(self, rows):
-        """Return the rows of the documentation: each column, of all pairs."""
-        *of_pairs, total = rows
-        return [
-            (name, total[column], sum(row[column] > 0 for row in of_pairs))
-            for column, name in enumerate(('all', *self.header[3:]), 2)]
+    def _counts(self, log):
+        count = collections.Counter()
+        for line in log:
+            if 'total' in line:
+                # The last one is of this run.
+                count['total'] = line['total']
+                count['unlike'] = line['different']
+            elif 'verdict' in line:
+                verdict = line['verdict']
+                count['run'] += 1
+                count['blocked'] += line['blocked']
+                count[verdict if verdict in COUNTED else 'as Nova'] += 1
+        return count
 
     def lacking(self, series, logs, options):
         """Return what did not happen though it was to, or None."""
-        # A part of the schedules was asked for, or all of each pair.
-        if options.sample or options.minutes < math.inf:
-            return None
-        missing = [name for name in series if not _was_run(logs.get(name, ()))]
-        return f'not all of these ran: {", ".join(missing)}' if missing else (
-            None if series else 'no such pair')
-
-
-def _was_run(log):
-    """Tell whether all unlike schedules of a pair were run."""
-    totals = [line['different'] for line in log if 'total' in line]
-    return bool(totals) and totals[-1] <= sum(
-        'verdict' in line for line in log)
+        if not series:
+            return 'no such pair'
+        counts = {name: self._counts(logs[name]) for name in series}
+        # All of each pair, or a part of its schedules was asked for.
+        missing = [name for name, count in counts.items()
+                   if not count['total'] or (
+                       not options.sample and count['run'] < count['unlike'])]
+        return missing and f'not all of these ran: {", ".join(missing)}'
 
 
 def parsed(kinds):
     """Return the options of a run."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--write-docs', action='store_true',
-                        help='write sums into the documentation, and the '
-                             'table into .state/tables')
+                        help='write the table into the documentation')
     parser.add_argument('--resume', action='store_true',
                         help='keep what an earlier run has done')
-    parser.add_argument('--minutes', type=float, default=math.inf,
-                        help='begin no run after that')
     parser.add_argument('--sample', type=int, default=0,
                         help='runs of each series; 0 means all')
     parser.add_argument('--seed', type=int, default=1)
@@ -219,9 +188,7 @@ def parsed(kinds):
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('kind', choices=kinds)
     parser.add_argument('tests', nargs='*', metavar='TEST', help='of faults')
-    options = parser.parse_intermixed_args()
-    options.until = time.time() + 60 * options.minutes
-    return options
+    return parser.parse_intermixed_args()
 
 
 def kept(kind, resume):
@@ -229,7 +196,11 @@ def kept(kind, resume):
 
     :param resume: keep what an earlier run of the same code has written.
     """
-    folder = STATE / kind.name / results.stamp(kind.sources)[:16]
+    found = hashlib.sha256()
+    for source in kind.sources:
+        for path in sorted((ROOT / source).rglob('*.py')):
+            found.update(path.read_bytes())
+    folder = STATE / kind.name / found.hexdigest()[:16]
     if not (resume and folder.exists()):
         shutil.rmtree(STATE / kind.name, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -238,22 +209,29 @@ def kept(kind, resume):
 
 def run(kind, test, only, log, options):
     """Run a series; return what it says if it failed without a result."""
-    if time.time() >= options.until:
-        # A Nova would be started for nothing.
-        return ''
-    prefix = f'CELL0_REBUILD_{kind.what}_'
+    prefix = f'CELL0_REBUILD_{kind.name.upper()}_'
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-m', 'unittest', test], cwd=ROOT,
         env={**os.environ, 'OS_TEST_TIMEOUT': '0', f'{prefix}LOG': str(log),
              f'{prefix}SAMPLE': str(options.sample),
-             f'{prefix}SEED': str(options.seed),
-             f'{prefix}UNTIL': str(options.until), f'{prefix}ONLY': only},
+             f'{prefix}SEED': str(options.seed), f'{prefix}ONLY': only},
         capture_output=True, text=True, check=False)
-    if not done.returncode or any(map(kind.problem, results.lines(log))):
+    if not done.returncode or any(map(kind.problem, result_log.lines(log))):
         return ''
     # One that is killed says nothing.
     return done.stderr[-3000:] or (
         f'{test} {only} ended with {done.returncode}')
+
+
+def run_all(kind, series, paths, options):
+    """Run series side by side; return what those say that crashed."""
+    with progress.Progress(console=tables.OUT) as bar, \
+            futures.ThreadPoolExecutor(options.jobs) as executor:
+        running = [executor.submit(run, kind, *series[name], paths[name],
+                                   options) for name in series]
+        return [future.result() for future in bar.track(
+            futures.as_completed(running), total=len(running),
+            description=kind.name) if future.result()]
 
 
 def main():
@@ -266,13 +244,11 @@ def main():
     series = kind.series(options)
     paths = {name: folder / f'{re.sub(r"[^.A-Za-z0-9_]+", "-", name)}.log'
              for name in series}
-    crashes = results.run_all('series', [
-        functools.partial(run, kind, *series[name], paths[name], options)
-        for name in series], options.jobs)
+    crashes = run_all(kind, series, paths, options)
     # Those of an earlier run, too.
     names = {path: name for name, path in paths.items()}
-    logs = {names.get(path, path.stem): results.lines(path)
-            for path in sorted(folder.glob('*.log'))}
+    logs = {names.get(path, path.stem): result_log.lines(path)
+            for path in sorted({*folder.glob('*.log'), *names})}
     wrong = [problem for log in logs.values() for line in log
              if (problem := kind.problem(line))]
     rows = kind.rows(logs.values())
@@ -282,15 +258,10 @@ def main():
     for output in crashes:
         tables.OUT.print(output, markup=False)
     if options.write_docs:
-        tables.keep(kind.name, kind.header, rows)
         tables.write(DOCS / f'{kind.name}-table.rst',
-                     f'tools/{pathlib.Path(__file__).name} {kind.name}',
-                     kind.short_header, kind.short(rows))
-    if crashes or wrong:
-        problem = kind.bad
-    else:
-        problem = kind.lacking(series, logs, options)
-        problem = problem and f'{kind.good}, but {problem}'
+                     f'tools/run_series.py {kind.name}', kind.header, rows)
+    problem = kind.bad if crashes or wrong else kind.lacking(
+        series, logs, options)
     print(problem or kind.good, flush=True)
     return 1 if problem else 0
 

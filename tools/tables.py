@@ -2,7 +2,6 @@
 
 """Tables of results, for the terminal and for the documentation."""
 
-import csv
 import pathlib
 import subprocess
 import sys
@@ -11,17 +10,7 @@ from rich import console
 from rich import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Of tables that are too long for the documentation.
-LONG = ROOT / '.state/tables'
 OUT = console.Console(soft_wrap=True)
-
-
-def summed(rows, *first):
-    """Return rows, and one more with the sums of their columns.
-
-    :param first: what that has in the columns that are not summed.
-    """
-    return [*rows, (*first, *map(sum, list(zip(*rows))[len(first):]))]
 
 
 def show(header, rows):
@@ -44,20 +33,7 @@ def write(path, source, header, rows):
         lines += [f'   {" " if number else "*"} - {cell}'.rstrip()
                   for number, cell in enumerate(row)]
     path.write_text('\n'.join([*lines, '']), encoding='utf-8')
-    _say_written(path)
-
-
-def write_csv(path, header, rows):
-    """Write a table as CSV."""
-    with path.open('w', encoding='utf-8', newline='') as file:
-        csv.writer(file, lineterminator='\n').writerows([header, *rows])
-    _say_written(path)
-
-
-def keep(name, header, rows):
-    """Write a table that the documentation has in a shorter form."""
-    LONG.mkdir(parents=True, exist_ok=True)
-    write_csv(LONG / f'{name}.csv', header, rows)
+    OUT.print(f'written: {path.relative_to(ROOT)}')
 
 
 def tell(found, made, docs, source):
@@ -86,7 +62,3 @@ def plot(name, results, path):
          '--constraints', ROOT / 'constraints/tools.txt', '--from',
          'matplotlib', 'python', ROOT / 'tools/plots.py', name, results,
          path], check=True)
-
-
-def _say_written(path):
-    OUT.print(f'written: {path.relative_to(ROOT)}')
