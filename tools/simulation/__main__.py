@@ -5,20 +5,17 @@
 The results are in .state/simulation.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 
 from tools import tables
 from tools.simulation import parts
-from tools.simulation import tabling
 
 DOCS = tables.ROOT / 'doc/source/contributor/simulation'
 STATE = tables.ROOT / '.state/simulation'
 
 
-def main() -> None:
+def main():
     """Simulate, show and perhaps write the documentation."""
     parser = argparse.ArgumentParser(
         prog='tools.simulation', description=__doc__.split('\n')[0])
@@ -39,7 +36,7 @@ def main() -> None:
         if not options.show:
             path.write_text(json.dumps(parts.measure(part, tables.OUT.print)))
         tables.tell(
-            json.loads(path.read_text()), tabling.OF[part],
+            json.loads(path.read_text()), parts.PARTS[part].tables,
             DOCS if options.write_docs else None, 'tools/simulation')
         if options.write_docs and part == 'policies':
             tables.plot('waits', path, DOCS / 'waits.svg')

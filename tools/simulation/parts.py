@@ -2,61 +2,64 @@
 
 """What is run for each table."""
 
-from __future__ import annotations
-
-import dataclasses
 import datetime
+import functools
 import typing as ty
 
 from tools.simulation import owners
 from tools.simulation import results
-from tools.simulation import scenarios
 from tools.simulation import service
-from tools.simulation import tabling
+from tools.simulation import workload
 from tools.simulation import world as worlds
 
-_Make = ty.Callable[[], worlds.Policy]
-_Ways = ty.Mapping[str, _Make]
-
-POLICIES: _Ways = {
-    tabling.POLLING: owners.Polling,
-    'blind sweep': owners.Blind,
-    'service, fifo': lambda: service.Service('fifo'),
-    'service, fair': lambda: service.Service('fair'),
+POLICIES = {
+    results.POLLING: owners.polling,
+    'blind sweep': owners.blind,
+    'service, fifo': functools.partial(service.Service, 'fifo'),
+    'service, fair': functools.partial(service.Service, 'fair'),
 }
 
-AGINGS: _Ways = {
-    tabling.POLLING: owners.Polling,
-    **{name: lambda days=days: service.Service(
-        'fair', datetime.timedelta(days=days))
-       for name, days in {'6 hours': 0.25, '1 day': 1, '3 days': 3,
-                          '7 days': 7, '30 days': 30}.items()}}
-
-# The scenarios and ways of each part, and whether Nova's weighers spread.
-PARTS = {'policies': (scenarios.ALL, POLICIES, True),
-         'agings': (('outage',), AGINGS, True),
-         'packing': (('outage',), POLICIES, False)}
+AGINGS = {results.POLLING: owners.polling, **{
+    name: functools.partial(
+        service.Service, 'fair', datetime.timedelta(days=days))
+    for name, days in {'6 hours': 0.25, '1 day': 1, '3 days': 3,
+                       '7 days': 7, '30 days': 30}.items()}}
 
 
-def run(
-    scenario: scenarios.Scenario, seed: int, make: _Make,
-    spreading: bool = True,
-) -> results.Result:
-    """Run a scenario once."""
-    world = worlds.World(scenario, scenario.workload(seed), make(), spreading)
+
+class Part(ty.NamedTuple):
+    """What some tables are made of.
+
+    :param spreading: as Nova's weighers do by default.
+    """
+
+    tables: tuple
+    policies: dict
+    scenarios: tuple = ('outage',)
+    spreading: bool = True
+
+
+PARTS = {
+    'policies': Part((results.policies, results.waits), POLICIES,
+                     tuple(workload.SCENARIOS)),
+    'agings': Part((results.agings,), AGINGS),
+    'packing': Part((results.packing,), POLICIES, spreading=False)}
+
+
+def run(scenario, seed, make, spreading=True):
+    """Run a scenario once, and return what it has shown."""
+    world = worlds.World(scenario, seed, make(), spreading)
     world.run()
     return results.of(world)
 
 
-def measure(part: str, tell: ty.Callable[[str], None]) -> dict[str, ty.Any]:
-    """Run each way of a part in each of its scenarios, with all seeds."""
-    names, ways, spreading = PARTS[part]
-    found: dict[str, ty.Any] = {}
-    for name in names:
-        for way, make in ways.items():
-            tell(f'{name}: {way}')
-            found.setdefault(name, {})[way] = [
-                dataclasses.asdict(run(
-                    scenarios.ALL[name], seed, make, spreading))
+def measure(name, tell):
+    """Run each policy of a part in each of its scenarios, with all seeds."""
+    part, found = PARTS[name], {}
+    for scenario in part.scenarios:
+        for policy, make in part.policies.items():
+            tell(f'{scenario}: {policy}')
+            found.setdefault(scenario, {})[policy] = [
+                run(workload.SCENARIOS[scenario], seed, make, part.spreading)
                 for seed in results.SEEDS]
     return found

@@ -1,91 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a run has shown, and what several seeds say together."""
+"""What a run has shown, and the tables of what several seeds say together."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
 import statistics
-import typing as ty
 
 from tools.simulation import workload
-from tools.simulation import world as worlds
+
+POLLING = 'owners poll'
 
 # Of five seeds, half of an interval of 95 % in standard errors (Student).
 SEEDS = range(1, 6)
 _STUDENT = 2.776
 
-_Matches = ty.Callable[[workload.Request], bool]
-_Runs = ty.Sequence[dict[str, ty.Any]]
-
 # Servers of a project on the mean, from which it is a middle one.
 _MIDDLE = 20
 
+_PROJECTS = 'small', 'middle', 'flooding'
+_CORES = {str(flavor.cores) for flavor in workload.FLAVORS}
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What a run has shown; waits are hours, those at once are 0.
 
-    :param calls: scheduler calls for each server that waited and got a host.
-    :param disturbed: such that found no host, likewise.
-    :param others: mean wait of projects that did not flood.
-    :param flooding: mean wait of those that did.
-    :param longest: what one in a hundred of all waited longer than.
-    :param by_project: mean waits; the sizes of those that did not flood.
+def of(world):
+    """Return what a run has shown.
+
+    Waits are the mean hours of all servers, those of who has a host at once
+    are 0, and who has none yet has waited till now. In one of a hundred it is
+    longer than the longest. Calls and those that found no host, which have
+    disturbed the scheduler, are by servers that waited and got a host.
     """
+    asked, placed = world.asked, max(world.placed, 1)
 
-    placed: int
-    calls: float
-    disturbed: float
-    inversions: int
-    others: float
-    flooding: float
-    longest: float
-    by_project: dict[str, float]
-    by_cores: dict[str, float]
+    def kind(project):
+        if project in asked.flooding:
+            return 'flooding'
+        return 'small' if asked.sizes[project] < _MIDDLE else 'middle'
 
+    waits = [(kind(one.project), str(one.flavor.cores), (
+        (world.now if one.placed_at is None else one.placed_at) - one.at
+        ) / workload.HOUR) for one in asked.requests]
 
-def of(world: worlds.World) -> Result:
-    """Return what a run has shown; who has no host yet has waited till now."""
-    asked, counts = world.asked, world.counts
-    placed = max(counts.placed, 1)
+    def mean(*names):
+        return statistics.fmean([
+            wait for *having, wait in waits
+            if not set(names).isdisjoint(having)] or [0.0])
 
-    def waits(matches: _Matches) -> list[float]:
-        return [((world.now if one.placed_at is None else one.placed_at)
-                 - one.at) / workload.HOUR
-                for one in asked.requests if matches(one)] or [0.0]
-
-    def others(one: workload.Request) -> bool:
-        return one.project not in asked.flooding
-
-    def mean(matches: _Matches) -> float:
-        return statistics.fmean(waits(matches))
-
-    return Result(
-        counts.placed, counts.calls / placed,
-        (counts.calls - counts.placed) / placed,
-        counts.inversions, mean(others), mean(lambda one: not others(one)),
-        statistics.quantiles(waits(lambda one: True), n=100)[-1],
-        {'small': mean(lambda one: others(one)
-                       and asked.sizes[one.project] < _MIDDLE),
-         'middle': mean(lambda one: others(one)
-                        and asked.sizes[one.project] >= _MIDDLE),
-         'flooding': mean(lambda one: not others(one))},
-        {str(cores): mean(lambda one, cores=cores: one.flavor.cores == cores)
-         for cores in sorted({
-             flavor.cores for flavor in workload.FLAVORS})})
+    return {
+        'placed': world.placed, 'inversions': world.inversions,
+        'calls': world.calls / placed,
+        'disturbed': (world.calls - world.placed) / placed,
+        'others': mean('small', 'middle'), 'flooding': mean('flooding'),
+        'longest': statistics.quantiles(
+            [wait for *_, wait in waits], n=100)[-1],
+        'by_project': {name: mean(name) for name in _PROJECTS},
+        'by_cores': {name: mean(name) for name in sorted(_CORES)}}
 
 
-def spread(values: ty.Iterable[float]) -> str:
+def policies(found):
+    """What each policy costs, and what it does for whom."""
+    yield ('scenario', 'policy', 'scheduler calls per placed',
+           'disturbed in vain per placed', 'placed',
+           'wait of those who did not flood, h', 'by that with polling',
+           'wait of those who did, h', 'inversions')
+    for scenario, ways in found.items():
+        for way, runs in ways.items():
+            yield (scenario, way, *_means(runs, 'calls', 'disturbed'),
+                   f'{sum(run["placed"] for run in runs):,}',
+                   *_means(runs, 'others'),
+                   '' if way == POLLING else _by_polling(runs, ways),
+                   *_means(runs, 'flooding'),
+                   f'{sum(run["inversions"] for run in runs):,}')
+
+
+def waits(found):
+    """Mean wait in an outage, hours, by the sizes of projects and servers."""
+    ways = found['outage']
+    [first, *_] = next(iter(ways.values()))
+    yield ('policy', *(f'{name} projects' for name in first['by_project']),
+           *(f'{name} core{"" if name == "1" else "s"}'
+             for name in first['by_cores']))
+    for way, runs in ways.items():
+        yield (way, *(_spread(run[kind][name] for run in runs)
+                      for kind in ('by_project', 'by_cores')
+                      for name in first[kind]))
+
+
+def agings(found):
+    """How long makes up for a whole quota, in an outage."""
+    yield ('aging', 'wait of those who did not flood, h',
+           'by that with polling', 'wait of those who did, h',
+           'one in a hundred of all waited longer than, h')
+    ways = found['outage']
+    for way, runs in ways.items():
+        if way != POLLING:
+            yield (way, *_means(runs, 'others'), _by_polling(runs, ways),
+                   *_means(runs, 'flooding', 'longest'))
+
+
+def packing(found):
+    """The same outage, where Nova's weighers pack."""
+    for _, *row in policies(found):
+        yield row
+
+
+def _means(runs, *names):
+    return (_spread(run[name] for run in runs) for name in names)
+
+
+def _by_polling(runs, ways):
+    """Return the wait of the others by that with polling, seed by seed."""
+    return _spread(run['others'] / polling['others']
+                   for run, polling in zip(runs, ways[POLLING]))
+
+
+def _spread(values):
     """Return a mean, and half of the interval in which it lies in 95 %."""
     values = list(values)
     mean = statistics.fmean(values)
     half = _STUDENT * statistics.stdev(values) / math.sqrt(len(values))
     digits = 0 if mean >= 20 else 2
     return f'{mean:.{digits}f} ± {half:.{digits}f}'
-
-
-def by(ones: _Runs, others: _Runs, name: str) -> list[float]:
-    """Return a figure of one policy by that of another, seed by seed."""
-    return [one[name] / other[name] for one, other in zip(ones, others)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import math
 import random
 import statistics
@@ -19,34 +20,31 @@ import typing as ty
 
 HOUR = 3600.0
 
-# Points of an inverse distribution: the part of all, and its value.
-_Points = tuple[tuple[float, float], ...]
+# Assumed: all hosts are alike, with these cores and GiB.
+CORES, RAM = 48, 160.0
 
-# Hours. Nothing below 0.55 can be read. The trace ends after 30 days; so many
-# live that long that the mean is that of the trace, 51.8 hours.
-_LIFETIMES: _Points = (
+# Points of inverse distributions: the part of all, and its value. The first
+# are hours. Nothing below 0.55 can be read. The trace ends after 30 days; so
+# many live that long that the mean is that of the trace, 51.8 hours.
+_LIFETIMES = (
     (0.0, 0.1), (0.55, 1), (0.65, 3), (0.7, 5), (0.78, 10), (0.86, 18),
     (0.88, 25), (0.9, 45), (0.928, 208), (0.946, 720), (1.0, 720))
 
 # Servers that are asked for at once; more than 50 are taken for 50.
-_BATCHES: _Points = (
+_BATCHES = (
     (0.0, 1), (0.2, 1), (0.47, 2), (0.62, 4), (0.76, 10), (0.86, 20),
     (0.9, 30), (0.94, 50), (1.0, 50))
 
 # Assumed: the sizes of projects follow Zipf's law.
-_PROJECTS = 200
+_WEIGHTS = [1 / rank for rank in range(1, 201)]
 # Assumed: by what a project has on the mean, and for a large batch more.
 _QUOTA_BY_USE, _QUOTA_MORE = 2.25, 50
-# The largest projects ask for all that their quotas leave.
-_FLOODING = 20
+# How many are drawn in advance.
+_MANY = 1 << 16
 
 
-@dataclasses.dataclass(frozen=True)
-class Flavor:
-    """What a server takes.
-
-    :param ram: GiB.
-    """
+class Flavor(ty.NamedTuple):
+    """What a server takes, in cores and GiB."""
 
     cores: int
     ram: float
@@ -56,6 +54,40 @@ class Flavor:
 FLAVORS = {
     Flavor(1, 0.75): 2, Flavor(1, 1.75): 48, Flavor(2, 3.5): 25,
     Flavor(4, 7): 11, Flavor(8, 14): 10, Flavor(8, 56): 4}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """What happens to a cloud.
+
+    :param hosts: how many it has.
+    :param away: how many of them are away at first, without servers.
+    :param load: the part of the other hosts that is in use at the beginning.
+    :param flood: how many servers the largest projects ask for in addition.
+    :param floods: at which hours, in equal parts.
+    :param hours: how long servers are asked for, and hosts are away.
+    :param until: the hour at which it ends.
+    :param slower: how many times longer servers live than in the trace.
+    :param down: how many of those that are away are still offered by
+        Placement.
+    """
+
+    hosts: int
+    away: int
+    load: float
+    flood: int
+    floods: ty.Sequence[float]
+    hours: float
+    until: float
+    slower: float = 1.0
+    down: int = 0
+
+
+SCENARIOS = {
+    'outage': Scenario(1000, 400, 0.9, 7500, (0,), 12, 18),
+    'full': Scenario(1000, 0, 0.95, 6000, range(12), 12, 18),
+    'trickle': Scenario(1000, 0, 0.98, 600, (0,), 24, 24, slower=10),
+}
 
 
 @dataclasses.dataclass(eq=False)
@@ -75,115 +107,81 @@ class Request:
     placed_at: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
 class Workload:
-    """All that is asked for.
+    """All that is asked for in a scenario; a seed always gives the same.
 
-    :param steady: runs at the beginning, each for the rest of its time.
-    :param requests: the first first.
-    :param quotas: cores and GiB of each project.
-    :param sizes: how many servers each project has on the mean.
-    :param flooding: the projects that ask for much more than usual.
+    :ivar steady: runs at the beginning, each for the rest of its time.
+    :ivar requests: come later, the first first: as many as end.
+    :ivar sizes: how many servers each project has on the mean.
+    :ivar flooding: the projects that ask for all that their quotas leave.
+    :ivar quotas: cores and GiB of each project.
     """
 
-    steady: list[Request]
-    requests: list[Request]
-    quotas: list[tuple[float, float]]
-    sizes: list[float]
-    flooding: frozenset[int]
-
-
-class Maker:
-    """Draws servers; the same seed gives the same ones."""
-
-    def __init__(self, seed: int, slower: float) -> None:
-        """:param slower: how many times longer each lives than in the trace.
-        """
-        self._random = random.Random(seed)
-        self._slower, self._number = slower, 0
-        self._weights = [1 / rank for rank in range(1, _PROJECTS + 1)]
+    def __init__(self, scenario, seed):
+        self._random, self._numbers = random.Random(seed), itertools.count(1)
         self._flavors = self._random.choices(
-            list(FLAVORS), list(FLAVORS.values()), k=1 << 16)
-        # Cores and GiB.
-        self._mean = (statistics.fmean(one.cores for one in self._flavors),
-                      statistics.fmean(one.ram for one in self._flavors))
+            list(FLAVORS), list(FLAVORS.values()), k=_MANY)
         self._lifetimes = [
-            self._of(_LIFETIMES) * HOUR * slower for _ in range(1 << 16)]
+            self._of(_LIFETIMES) * HOUR * scenario.slower
+            for _ in range(_MANY)]
+        self.steady = list(self._steady(
+            (scenario.hosts - scenario.away) * scenario.load))
+        self.sizes = [weight / sum(_WEIGHTS) * len(self.steady)
+                      for weight in _WEIGHTS]
+        self.flooding = range(20)
+        self.requests = sorted(
+            [*self._regular(scenario.hours * HOUR), *self._floods(scenario)],
+            key=lambda one: one.at)
+        means = [statistics.fmean(each) for each in zip(*self._flavors)]
+        self.quotas = [
+            [(_QUOTA_BY_USE * size + _QUOTA_MORE) * mean for mean in means]
+            for size in self.sizes]
 
-    def make(
-        self, cores: float, ram: float, hours: float, flood: int,
-        floods: ty.Sequence[float],
-    ) -> Workload:
-        """Return a workload.
-
-        :param cores: that run at the beginning.
-        :param ram: GiB, likewise; whatever is reached first.
-        :param hours: how long new ones come, as many as end.
-        :param flood: how many servers are asked for beside that.
-        :param floods: when, in seconds: equal parts of them.
-        """
-        steady = self._steady(cores, ram)
-        total = sum(self._weights)
-        sizes = [weight / total * len(steady) for weight in self._weights]
-        flooding = range(_FLOODING)
-        requests = list(self._regular(len(steady), hours * HOUR))
-        whole = sum(sizes[project] for project in flooding)
-        for at in floods:
-            for project in flooding:
-                requests += self._batch(project, at, round(
-                    flood * sizes[project] / whole / len(floods)))
-        return Workload(
-            steady, sorted(requests, key=lambda one: one.at),
-            [self._quota(size) for size in sizes],
-            sizes, frozenset(flooding))
-
-    def _steady(self, cores: float, ram: float) -> list[Request]:
-        """Return what runs: long lives are met more often than short ones."""
-        found: list[Request] = []
-        lifetimes = self._random.choices(
-            self._lifetimes, self._lifetimes, k=1 << 16)
+    def _steady(self, hosts):
+        """Yield what runs: long lives are met more often than short ones."""
+        cores, ram = hosts * CORES, hosts * RAM
+        lifetimes = itertools.cycle(self._random.choices(
+            self._lifetimes, self._lifetimes, k=_MANY))
         while cores > 0 and ram > 0:
             one = self._one(self._project(), 0.0)
-            one.lifetime = (
-                lifetimes[len(found) % len(lifetimes)] * self._random.random())
+            one.lifetime = next(lifetimes) * self._random.random()
             cores, ram = cores - one.flavor.cores, ram - one.flavor.ram
-            found.append(one)
-        return found
+            yield one
 
-    def _regular(self, servers: int, seconds: float) -> ty.Iterator[Request]:
+    def _regular(self, seconds):
         """Yield batches, with as many servers as end in the same time."""
         sizes = [round(self._of(_BATCHES)) for _ in range(1 << 14)]
         lifetime = sum(self._lifetimes) / len(self._lifetimes)
-        pause = sum(sizes) / len(sizes) * lifetime / servers
+        pause = sum(sizes) / len(sizes) * lifetime / len(self.steady)
         at = self._random.expovariate(1 / pause)
         while at < seconds:
             yield from self._batch(
                 self._project(), at, self._random.choice(sizes))
             at += self._random.expovariate(1 / pause)
 
-    def _batch(
-        self, project: int, at: float, count: int
-    ) -> ty.Iterator[Request]:
+    def _floods(self, scenario):
+        whole = sum(self.sizes[project] for project in self.flooding)
+        for hour, project in itertools.product(
+                scenario.floods, self.flooding):
+            yield from self._batch(project, hour * HOUR, round(
+                scenario.flood * self.sizes[project] / whole
+                / len(scenario.floods)))
+
+    def _batch(self, project, at, count):
         for number in range(count):
             # nova-api makes one after the other.
             yield self._one(project, at + number * 0.01)
 
-    def _one(self, project: int, at: float) -> Request:
-        self._number += 1
+    def _one(self, project, at):
         return Request(
-            self._number, project, self._random.choice(self._flavors), at,
-            self._random.choice(self._lifetimes))
+            next(self._numbers), project, self._random.choice(self._flavors),
+            at, self._random.choice(self._lifetimes))
 
-    def _project(self) -> int:
-        [found] = self._random.choices(range(_PROJECTS), self._weights)
+    def _project(self):
+        [found] = self._random.choices(range(len(_WEIGHTS)), _WEIGHTS)
         return found
 
-    def _quota(self, size: float) -> tuple[float, float]:
-        """Return what a project may use."""
-        servers = _QUOTA_BY_USE * size + _QUOTA_MORE
-        return servers * self._mean[0], servers * self._mean[1]
-
-    def _of(self, points: _Points) -> float:
+    def _of(self, points):
         """Draw from a distribution; between its points it is log-linear."""
         part = self._random.random()
         after = bisect.bisect_right(points, (part, math.inf))
