@@ -44,9 +44,9 @@ release: stress soak compare-tempest bench dist
 environment:
 	@test "$(VENV)" = "$(TOX_ENV_DIR)" || tools/environment.sh $(VENV)
 
-## two stories on a Nova in one process (--keep: serve it)
+## two stories on a Nova in one process
 demo: environment
-	@$(QUIET) tools/demo.py $(ARGS)
+	@$(QUIET) -m tools.demo
 
 cloud-environment:
 	@tools/environment.sh $(CLOUD_VENV) cloud

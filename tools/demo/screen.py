@@ -18,6 +18,7 @@ from rich import text
 _WIDEST, _NARROWEST = 100, 60
 _IDENTIFIER = re.compile(
     r'\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b')
+_HOLDS, _FAILS = ('✓', 'bold green'), ('✗', 'bold red')
 
 
 class ClaimFailed(Exception):
@@ -32,6 +33,7 @@ class Screen:
         self._console = console.Console(
             file=stream, width=max(_NARROWEST, min(width, _WIDEST)),
             highlight=False, markup=False, emoji=False)
+        self._busy = live.Live()
         self._steps = 0
         self.claims = 0
 
@@ -39,6 +41,15 @@ class Screen:
         """Begin."""
         self._line((title, 'bold'))
         self._line((subtitle, 'dim'))
+
+    def busy(self, message):
+        """Show, on a terminal, what takes a while: until the next line."""
+        # Whoever prints meanwhile must not come through.
+        self._busy = live.Live(
+            spinner.Spinner('dots', message, style='cyan'),
+            console=self._console, transient=True,
+            redirect_stdout=False, redirect_stderr=False)
+        self._busy.start()
 
     def legend(self, sentence):
         """Tell that it begins, and what the signs mean."""
@@ -48,14 +59,6 @@ class Screen:
             ' asked, by whom and at which OpenStack-API-Version   ', 'dim'),
             ('←', 'cyan'), (' answered   ', 'dim'),
             ('✓', 'green'), (' checked', 'dim'))
-
-    def busy(self, message):
-        """Return a context that shows, on a terminal, what takes a while."""
-        # Whoever prints meanwhile must not come through.
-        return live.Live(
-            spinner.Spinner('dots', message, style='cyan'),
-            console=self._console, transient=True,
-            redirect_stdout=False, redirect_stderr=False)
 
     def step(self, title, introduction):
         """Begin a step of the story."""
@@ -70,12 +73,12 @@ class Screen:
         grid.add_column(ratio=1)
         grid.add_column(justify='right', no_wrap=True)
         grid.add_row(text.Text.assemble(
-            ('→ ', 'cyan'), (f'{method} ', 'bold'), short(path)),
+            ('→ ', 'cyan'), (f'{method} ', 'bold'), _short(f'/v2.1{path}')),
             text.Text(f'{who}, {version}', 'dim'))
         self._line()
         self._indented(grid, expand=True)
         if body is not None:
-            self._indented(text.Text(short(json.dumps(body)), 'dim'), 6)
+            self._indented(text.Text(_short(json.dumps(body)), 'dim'), 6)
 
     def answered(self, status, /, **fields):
         """Show an answer, or the part of it that matters."""
@@ -85,7 +88,7 @@ class Screen:
         for name, value in fields.items():
             grid.add_row(code, text.Text(name, 'dim'), value)
             code = ''
-        self._indented(grid if fields else code)
+        self._indented(grid)
 
     def claim(self, claim, expected, found):
         """Check a claim and show that it holds.
@@ -93,7 +96,7 @@ class Screen:
         :raises ClaimFailed: if it does not.
         """
         self._check(claim, expected, found)
-        self._indented(text.Text.assemble(_mark(True), ' ', claim))
+        self._indented(text.Text.assemble(_HOLDS, ' ', claim))
 
     def compare(self, heads, rows):
         """Show rows of (name, expected, found), and check each.
@@ -101,8 +104,8 @@ class Screen:
         :raises ClaimFailed: if one is not as expected.
         """
         self.table([*heads, ''], [
-            (name, expected, found, _mark(expected == found))
-            for name, expected, found in rows])
+            (*row, text.Text(*(_HOLDS if row[1] == row[2] else _FAILS)))
+            for row in rows])
         for name, expected, found in rows:
             self._check(f'its {name}', expected, found)
 
@@ -115,7 +118,7 @@ class Screen:
             shown.add_column(head, overflow='fold')
         for row in rows:
             shown.add_row(*(
-                cell if isinstance(cell, text.Text) else short(str(cell))
+                cell if isinstance(cell, text.Text) else _short(str(cell))
                 for cell in row))
         self._line()
         self._indented(shown)
@@ -124,8 +127,8 @@ class Screen:
     def verdict(self, verdict, holds=True):
         """End, with one line."""
         self._line()
-        mark = _mark(holds)
-        self._line(mark, (f' {verdict}', mark.style), soft_wrap=True)
+        sign, style = _HOLDS if holds else _FAILS
+        self._line((f'{sign} {verdict}', style), soft_wrap=True)
 
     def log(self, title, lines):
         """Show lines of a log as they are."""
@@ -140,18 +143,16 @@ class Screen:
         self.claims += 1
 
     def _line(self, *parts, **options):
-        self._console.print(text.Text.assemble(*parts), **options)
+        self._print(text.Text.assemble(*parts), **options)
 
     def _indented(self, content, indent=4, expand=False):
-        self._console.print(
-            padding.Padding(content, (0, 0, 0, indent), expand=expand))
+        self._print(padding.Padding(content, (0, 0, 0, indent), expand=expand))
+
+    def _print(self, content, **options):
+        self._busy.stop()
+        self._console.print(content, **options)
 
 
-def short(content):
+def _short(content):
     """Return text in which identifiers are cut so that lines fit."""
     return _IDENTIFIER.sub(r'\1…', content)
-
-
-def _mark(holds):
-    return text.Text('✓', 'bold green') if holds else text.Text(
-        '✗', 'bold red')

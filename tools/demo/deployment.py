@@ -5,17 +5,12 @@
 # Decides, before anything else is imported, how Nova runs its workers.
 import tests.functional  # noqa: F401
 
-from nova.tests.fixtures import glance
-from nova.tests.fixtures import neutron
 from nova.tests.functional import integrated_helpers
 import testtools
 
 from cell0_rebuild import fixture
 from tests.functional.support import databases
 from tests import releases
-
-IMAGE_ID = glance.GlanceFixture.image1['id']
-PORT = neutron.NeutronFixture.port_1
 
 # Nova makes these rows for a project and for an image, not for a server.
 _NOT_OF_A_SERVER = {'security_groups', 's3_images'}
@@ -24,18 +19,20 @@ _NOT_OF_A_SERVER = {'security_groups', 's3_images'}
 class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
     """nova-api, conductor, scheduler, Placement; computes come later.
 
-    Nova's fixtures are made for a test case, so this is one.
+    Nova's fixtures are made for a test case, so this is one. Its ``api`` has
+    the rights of a user, ``admin_api`` those of an operator.
     """
 
     compute_driver = 'fake.MediumFakeDriver'
 
-    def __init__(self, story):
+    def __init__(self, story, told):
         """Prepare, without starting anything.
 
         :param story: called with this deployment when it runs.
+        :param told: called when it is about to stop.
         """
         super().__init__('_tell')
-        self._story = story
+        self._story, self._told = story, told
         # Nova's test case forgets what has no underscore when it ends.
         self._log = ''
         # What broke it off comes first, then what that leads to.
@@ -53,46 +50,45 @@ class Deployment(integrated_helpers.ProviderUsageBaseTestCase):
         self.useFixture(fixture.Cell0RebuildFixture(
             vm_states=['error', 'building']))
         super().setUp()
-        # Clients with the rights of an ordinary user and an administrator.
-        self.user, self.operator = (
-            self.api_fixture.api, self.api_fixture.admin_api)
 
-    def run_story(self):
-        """Start, tell the story, stop; raise what breaks it off."""
+    def run_story(self, log):
+        """Start, tell the story, stop; raise what breaks it off.
+
+        :param log: is written what the services log until the story ends.
+        """
         self.run(testtools.TestResult())
+        log.write(self._log)
         if self._failures:
             raise self._failures[0]
-
-    @property
-    def log(self):
-        """What the services logged until the story ended."""
-        return self._log
 
     def start_compute(self, host):
         """Start a compute service on a host."""
         self._start_compute(host)
 
-    def allocations(self, server_id):
-        """Return the names of the hosts on which Placement has a claim."""
-        return [self._get_resource_provider_by_uuid(provider)['name']
-                for provider in self._get_allocations_by_server_uuid(
-                    server_id)]
+    def places(self, server_id):
+        """Return what the databases have.
 
-    def rows(self, cell_name):
-        """Return how many rows each table of a cell's database has.
-
-        Tables that have nothing of a single server are left out.
+        :param server_id: of a server, or None.
         """
-        return {name: len(rows)
-                for name, rows in databases.dump()[cell_name].items()
-                if name not in _NOT_OF_A_SERVER}
-
-    def build_requests(self):
-        """Return how many build requests the API database has."""
-        return len(databases.dump()['api']['build_requests'])
+        found = databases.dump()
+        claims = self._get_allocations_by_server_uuid(
+            server_id) if server_id else ()
+        return {
+            'cell0: instances': len(found['cell0']['instances']),
+            'cell0: all its rows': sum(
+                len(rows) for name, rows in found['cell0'].items()
+                if name not in _NOT_OF_A_SERVER),
+            'cell1: instances': len(found['cell1']['instances']),
+            'API: build requests': len(found['api']['build_requests']),
+            'API: mapped to':
+                databases.cell_of(server_id) if server_id else '',
+            'Placement: claim on': ', '.join(
+                self._get_resource_provider_by_uuid(provider)['name']
+                for provider in claims)}
 
     def _tell(self):
         try:
             self._story(self)
         finally:
+            self._told()
             self._log = self.stdlog.logger.output
