@@ -6,7 +6,6 @@ import datetime
 import threading
 from unittest import mock
 
-import fixtures
 from nova import context as nova_context
 from nova.db.main import models
 from nova import exception
@@ -76,14 +75,6 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(
             {'broken-hosts'}, set(self.codes(self.swept).values()))
 
-    def test_two_services_spend_no_more_than_one(self):
-        sweepers = [self.sweeper, self.a_sweeper()]
-        with host_is_broken():
-            for _ in range(3):
-                for self.sweeper in sweepers:
-                    self.sweep_for(1)
-        self.assertIn(len(self.asked()), range(2, 4))
-
     def test_who_another_service_has_sent_is_on_its_way(self):
         building, goes_on = [], threading.Event()
         self.addCleanup(goes_on.set)
@@ -101,20 +92,6 @@ class BrokenHostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         for server in self.servers:
             if server['id'] in self.asked():
                 self.active(server)
-
-    def test_it_goes_on_when_one_lands(self):
-        log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.wait.sweep'))
-        with host_is_broken():
-            self.sweep_for(3)
-        self.sweep_for(10)
-        self.assertEqual(2, len(self.asked()))
-        self.assertEqual(1, log.output.count('Builds of project'))
-        self.assertNotIn('has succeeded', log.output)
-        self.sweep_for(40)
-        self.assertGreater(len(self.asked()), 8)
-        self.assertEqual(1, log.output.count('Builds of project'))
-        self.assertEqual(1, log.output.count('has succeeded'))
 
     def test_all_goes_on_when_anybody_lands_on_the_host(self):
         databases.update('cell0', models.Instance, self.servers[1]['id'],

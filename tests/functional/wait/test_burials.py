@@ -131,11 +131,6 @@ class BurialTest(BurialCase):
         self.rebuild(server)
         self.active(server)
 
-    def test_without_the_service_its_owner_can_delete_it(self):
-        server, _ = self.bury_one(**ASKED)
-        self._delete_server(server)
-        self.assertEqual([], self.api.get_servers())
-
     def test_without_the_service_an_operator_ends_it(self):
         server, _ = self.bury_one(**ASKED)
         self.assertEqual(0, commands.run('end', server['id'])[0])

@@ -19,13 +19,6 @@ from tests.functional.wait import showing_base
 
 class ShowingTest(showing_base.ShowingTestCase):
 
-    def test_it_is_build_until_it_is_active(self):
-        self.sweeper.sweep()
-        self.assert_shown('BUILD')
-        self.make_room()
-        self.sweeper.sweep()
-        self.active(self.server)
-
     def test_it_is_error_with_a_fault_when_its_time_is_over(self):
         self.sweeper.sweep()
         self.later = datetime.timedelta(hours=2)
@@ -33,33 +26,9 @@ class ShowingTest(showing_base.ShowingTestCase):
         self.assert_shown('ERROR')
         fault = self.api.get_server(self.server['id'])['fault']
         self.assertIn('waits no longer', fault['message'])
-
-    def test_its_owner_can_still_rebuild_it_then(self):
-        self.test_it_is_error_with_a_fault_when_its_time_is_over()
         self.make_room()
         self.rebuild(self.server)
         self.active(self.server)
-
-    def test_its_owner_can_rebuild_it_while_it_is_build(self):
-        self.sweeper.sweep()
-        self.make_room()
-        self.rebuild(self.server)
-        self.active(self.server)
-
-    def test_its_owner_can_delete_it_while_it_is_build(self):
-        self.sweeper.sweep()
-        self._delete_server(self.server)
-        self.sweeper.sweep()
-        self.assertEqual([], self.api.get_servers())
-
-    def test_it_is_build_also_after_a_rebuild_that_found_no_host(self):
-        self.sweeper.sweep()
-        self.rebuild(self.server)
-        self._wait_for_assert(lambda: self.assertIn(
-            ('rebuild', ['Error']), self.actions(self.server)))
-        self._wait_for_assert(lambda: self.assertEqual(
-            [False], databases.hidden(self.server['id'])))
-        self.assert_shown('BUILD')
 
     def test_who_did_not_ask_stays_error(self):
         self.flags(who='all', group=keystone.GROUP)

@@ -10,12 +10,8 @@ import ddt
 import fixtures
 from nova.db.api import models as api_models
 from nova.db.main import models
-from oslo_db import exception as db_exc
 
 from cell0_rebuild.wait import factory
-from cell0_rebuild.wait import rebuild_state
-from cell0_rebuild.wait import known
-from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import commands
@@ -59,24 +55,6 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assert_left_alone(*servers)
         self.assertEqual([[], []], list(map(self.told, servers)))
 
-    def test_a_locked_server_is_held(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.api.post_server_action(server['id'], {'lock': None})
-        self.make_room()
-        self.assert_left_alone(server, code='locked')
-        self.api.post_server_action(server['id'], {'unlock': None})
-        self.sweeper.sweep()
-        self.active(server)
-
-    def test_an_expired_server_is_left_alone(self):
-        self.fill()
-        server = self.wait_for_room({'cell0_rebuild_wait': '1h'})
-        self.make_room()
-        self.later = datetime.timedelta(hours=1, seconds=1)
-        swept = self.assert_left_alone(server, code='expired')
-        self.assertEqual(0, swept.oldest_seconds)
-
     def test_a_damaged_flavor_holds_nobody_else(self):
         self.fill()
         damaged = self.wait_for_room({}, flavorRef=self._create_flavor(
@@ -90,25 +68,6 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         swept = self.sweeper.sweep()
         self.assertEqual([server['id']], self.asked())
         self.assertIn('damaged', swept.problems[damaged['id']])
-
-    def test_a_sweep_that_is_stopped_asks_for_nothing_more(self):
-        self.fill()
-        for _ in range(2):
-            self.wait_for_room()
-        self.make_room(3)
-        self.sweeper.sweep(stopped=lambda: bool(self.asked()))
-        self.assertEqual(1, len(self.asked()))
-        self.assertEqual(0, self.a_sweeper().sweep(
-            stopped=lambda: True).probes)
-
-    def test_a_server_expires_once_also_after_a_restart(self):
-        self.fill()
-        self.wait_for_room({'cell0_rebuild_wait': '1h'})
-        self.assertEqual(0, self.sweeper.sweep().expired)
-        self.later = datetime.timedelta(hours=2)
-        self.assertEqual(
-            [1, 0, 0], [self.sweeper.sweep().expired for _ in range(3)])
-        self.assertEqual(0, self.a_sweeper().sweep().expired)
 
     def test_a_damaged_spec_holds_nobody_else(self):
         self.fill()
@@ -140,13 +99,6 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.fill()
         [found] = json.loads(commands.run('list', '--format', 'json')[1])
         self.assertEqual('capacity', found['reason'])
-
-    def test_a_pause_leaves_all_alone(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        self.flags(pause=True, group=keystone.GROUP)
-        self.assert_left_alone(server, code='paused')
 
     def decided_in_a_sweep(self, decide):
         """Sweep over two servers that there is room for.
@@ -210,23 +162,6 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual([server['id']], self.asked())
         self.assertEqual('blocked', codes[newer['id']])
 
-    def test_a_server_that_found_no_host_rests(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        self.stub_out('nova.scheduler.manager.SchedulerManager.'
-                      '_get_sorted_hosts', lambda *args, **kwargs: [])
-        self.sweeper.sweep()
-        self.buried_again(server)
-        self.assertEqual(
-            {server['id']: 'backoff'}, self.codes(self.sweeper.sweep()))
-        another = self.a_sweeper()
-        self.assertEqual(
-            {server['id']: 'backoff'}, self.codes(another.sweep()))
-        self.later = datetime.timedelta(minutes=2)
-        another.sweep()
-        self.assertEqual([server['id']] * 2, self.asked())
-
     def test_one_of_many_alike_is_tried_where_the_filters_refuse(self):
         self.fill()
         servers = [self.wait_for_room() for _ in range(5)]
@@ -262,21 +197,6 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.active(servers[0])
         return servers
 
-    def test_who_is_refused_holds_no_place_of_another(self):
-        servers = self.landed_one_of(4)
-        self.keystone.answers.append(
-            keystone.refusal(409, 'Port 1 is in use.'))
-        codes = self.codes(self.sweeper.sweep())
-        self.assertCountEqual(
-            [server['id'] for server in servers], self.asked())
-        self.assertEqual(['blocked'], [*codes.values()])
-        accepted = {*self.asked()[1:]} - codes.keys()
-        for uuid in accepted:
-            self.active({'id': uuid})
-        swept = self.sweeper.sweep()
-        self.assertEqual(accepted, {*swept.ended})
-        self.assertEqual(['blocked'], [*self.codes(swept).values()])
-
     def test_who_was_not_asked_for_after_all_rests_for_nothing(self):
         servers = self.landed_one_of(3)
         with mock.patch('cell0_rebuild.wait.images.to_name', autospec=True,
@@ -286,98 +206,6 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         for server in servers:
             self.active(server)
-
-    def test_what_is_refused_is_told_and_rests(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        self.keystone.answers.append(
-            keystone.refusal(409, 'Port 1 is in use.'))
-        self.sweeper.sweep()
-        self.assertEqual(['blocked: Port 1 is in use.'], self.told(server))
-        self.sweeper.sweep()
-        self.assertEqual(1, len(self.asked()))
-        self.later = datetime.timedelta(minutes=2)
-        self.sweeper.sweep()
-        self.active(server)
-
-    @ddt.data(
-        (404, 'Instance could not be found.'),
-        (409, 'Cannot rebuild while it is in task_state rebuilding.'))
-    @ddt.unpack
-    def test_who_was_changed_meanwhile_rests_as_one_of_the_next(
-            self, code, message):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        self.keystone.answers.append(keystone.refusal(code, message))
-        for _ in range(2):
-            self.assertEqual(
-                {server['id']: 'order'}, self.codes(self.sweeper.sweep()))
-        self.assertEqual(1, len(self.asked()))
-        self.later = datetime.timedelta(minutes=2)
-        self.sweeper.sweep()
-        self.active(server)
-
-    def test_a_project_over_quota_rests_as_a_whole(self):
-        self.fill()
-        servers = [self.wait_for_room() for _ in range(2)]
-        self.make_room()
-        self.keystone.answers.append(
-            keystone.refusal(403, 'Quota exceeded for cores.'))
-        swept = self.sweeper.sweep()
-        self.assertEqual(1, len(self.asked()))
-        self.assertEqual(
-            {server['id']: 'quota' for server in servers}, self.codes(swept))
-
-    def test_a_server_over_quota_does_not_stand_before_smaller_ones(self):
-        self.fill()
-        servers = [self.wait_for_room(
-            flavorRef=self._create_flavor(vcpu=vcpus)) for vcpus in (4, 1)]
-        self.make_room(5)
-        self.keystone.answers.append(
-            keystone.refusal(403, 'Quota exceeded for cores.'))
-        self.sweeper.sweep()
-        self.later = datetime.timedelta(seconds=73)
-        self.sweeper.sweep()
-        self.assertEqual([server['id'] for server in servers],
-                         self.asked()[:2])
-        self.active(servers[1])
-
-    def test_a_quota_that_is_raised_is_seen_soon(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        for tried in range(1, 7):
-            self.keystone.answers.append(
-                keystone.refusal(403, 'Quota exceeded for cores.'))
-            self.sweeper.sweep()
-            self.assertEqual(tried, len(self.asked()))
-            self.later += datetime.timedelta(minutes=6, seconds=1)
-        self.keystone.answers.clear()
-        self.sweeper.sweep()
-        self.active(server)
-
-    def test_a_project_without_the_role_is_skipped(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        self.keystone.projects = []
-        swept = self.sweeper.sweep()
-        self.assertEqual({server['tenant_id']}, swept.without_role)
-        self.assertEqual(
-            {server['tenant_id']}, self.sweeper.sweep().without_role)
-        self.assertEqual([], self.asked())
-        self.assertIn('no role', self.told(server)[0])
-
-    def test_a_service_that_is_off_changes_nothing(self):
-        self.fill()
-        self.wait_for_room()
-        before = databases.dump()
-        self.make_room()
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
-        self.assertEqual([], self.asked())
 
     def test_a_dry_run_says_who_would_be_rebuilt_and_does_nothing(self):
         self.fill()
@@ -389,53 +217,3 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
         self.assertEqual([], self.asked())
-
-    def test_who_landed_is_counted_although_a_look_at_another_fails(self):
-        self.fill()
-        servers = [self.wait_for_room(
-            flavorRef=self._create_flavor(vcpu=vcpus)) for vcpus in (1, 2)]
-        self.make_room(2)
-        self._start_compute('host2')
-        self.sweeper.sweep()
-        for server in servers:
-            self.active(server)
-        state_of = rebuild_state.of
-
-        def fail(context, uuid, *args):
-            if uuid == servers[1]['id']:
-                raise db_exc.DBError()
-            return state_of(context, uuid, *args)
-        swept = known.SweepResult()
-        with fixtures.MonkeyPatch(
-                'cell0_rebuild.wait.rebuild_state.of', fail):
-            self.assertRaises(db_exc.DBError, self.sweeper.sweep, swept)
-        self.assertEqual([servers[0]['id']], list(swept.ended))
-
-    def test_what_requests_take_is_told_apart(self):
-        self.fill()
-        self.wait_for_room()
-        self.assertEqual(0, self.sweeper.sweep().request_seconds)
-        self.make_room()
-        self.assertGreater(self.sweeper.sweep().request_seconds, 0)
-
-    def test_of_two_services_at_once_one_rebuilds(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        another = self.a_sweeper()
-        self.useFixture(base.Interception(
-            'cell0_rebuild.wait.rebuilds.RebuildClient.request',
-            before=lambda *args: self.assertEqual(
-                values.Outcome.ACCEPTED,
-                another.sweep().answers[server['id']].outcome)))
-        swept = self.sweeper.sweep()
-        self.assertEqual(
-            values.Outcome.BUSY, swept.answers[server['id']].outcome)
-        self.active(server)
-
-    def test_its_token_is_of_the_project_of_the_server(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        self.sweeper.sweep()
-        self.assertEqual([server['tenant_id']], self.keystone.tokens)

@@ -6,8 +6,10 @@
 import ddt
 import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
+from tests.unit.wait import samples
 
 HOUR = 3600
 OTHERS = 20
@@ -16,6 +18,11 @@ OTHERS = 20
 def spread(*more):
     """Give a test an offender that is one project, three or thirty."""
     return ddt.data(1, 3, 30, *more)
+
+
+def shape(number):
+    """Return the kind of one of many shapes."""
+    return samples.kind(f'resources=VCPU:1,CUSTOM_{number}:1')
 
 
 class IsolationTestCase(testtools.TestCase):
@@ -37,6 +44,51 @@ class IsolationTestCase(testtools.TestCase):
             project = f'bad-{number % projects}' if projects else 'good-0'
             self.offending.update(self.cloud.wait(
                 1, project, kind(number), age=10))
+
+    def refuse(self, kinds, projects):
+        """Have kinds of one shape wait that filters refuse, three of each."""
+        def kind(number):
+            return samples.kind(
+                'resources=VCPU:1', likeness=f'refused-{number % kinds}')
+        self.offend(3 * kinds, projects, kind)
+        self.cloud.refused = {kind(number) for number in range(kinds)}
+
+    def break_images(self, count, projects):
+        """Have servers wait whose images are too large."""
+        self.offend(count, projects)
+        self.cloud.failing = {f'bad-{number}' for number in range(projects)}
+
+    def land_others(self, every=0):
+        """Have others create servers meanwhile.
+
+        :param every: seconds from one to the next; 0 is with each sweep.
+        """
+        census, last = self.cloud.census, -every
+
+        def with_creates():
+            nonlocal last
+            if self.cloud.seconds - last >= every:
+                self.cloud.land_others()
+                last = self.cloud.seconds
+            return census()
+        self.cloud.census = with_creates
+
+    def fill(self, shapes, projects=1):
+        """Have servers of many shapes wait that no host has room for."""
+        self.cloud.takes['CUSTOM'] = 0.03
+        self.offend(shapes, projects, shape)
+        for number in range(shapes):
+            self.cloud.rooms[shape(number).shape.question] = 0
+
+    def ask_too_much(self, projects):
+        """Have questions wait that Placement takes long for, and fails."""
+        self.offend(30, projects, shape)
+        self.cloud.takes['CUSTOM'] = 10
+
+        def fail(asked):
+            if 'CUSTOM' in str(asked):
+                raise exceptions.NoPlacement('Read timed out.')
+        self.cloud.fail = fail
 
     def others(self, count=OTHERS):
         """Have younger servers of ten projects wait."""

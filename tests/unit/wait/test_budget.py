@@ -4,18 +4,13 @@
 
 import ddt
 
-from cell0_rebuild import exceptions
 from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
 from tests.unit.wait import isolation_base
 from tests.unit.wait import samples
 
 HOUR = isolation_base.HOUR
-
-
-def shape(number):
-    """Return the kind of one of many shapes."""
-    return samples.kind(f'resources=VCPU:1,CUSTOM_{number}:1')
+shape = isolation_base.shape
 
 
 @ddt.ddt
@@ -26,13 +21,6 @@ class BudgetTest(isolation_base.IsolationTestCase):
         return 0.03 * sum(
             count for question, count in self.cloud.asked.items()
             if 'VCPU' in str(question))
-
-    def fill(self, shapes, projects=1):
-        """Have servers of many shapes wait that no host has room for."""
-        self.cloud.takes['CUSTOM'] = 0.03
-        self.offend(shapes, projects, shape)
-        for number in range(shapes):
-            self.cloud.rooms[shape(number).shape.question] = 0
 
     @isolation_base.spread()
     def test_a_thousand_shapes_cost_no_more_than_the_budget(self, projects):
@@ -82,16 +70,6 @@ class BudgetTest(isolation_base.IsolationTestCase):
         swept = self.cloud.run(HOUR / 2)
         self.assertEqual({'capacity'}, {
             reason.code.value for reason in swept.reasons.values()})
-
-    def ask_too_much(self, projects):
-        """Have questions wait that Placement takes long for, and fails."""
-        self.offend(30, projects, shape)
-        self.cloud.takes['CUSTOM'] = 10
-
-        def fail(asked):
-            if 'CUSTOM' in str(asked):
-                raise exceptions.NoPlacement('Read timed out.')
-        self.cloud.fail = fail
 
     def test_a_simpler_kind_of_the_same_project_is_asked_about_before(self):
         self.ask_too_much(1)

@@ -4,7 +4,6 @@
 
 import ddt
 
-from cell0_rebuild import exceptions
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
@@ -20,14 +19,6 @@ Outcome = values.Outcome
 class RefusedRequestsTest(isolation_base.IsolationTestCase):
     """nova-api refuses the rebuilds of older servers."""
 
-    @isolation_base.spread()
-    def test_the_first_other_is_requested_in_the_first_minute(self, projects):
-        self.offend(2000, projects)
-        others = self.others()
-        self.answer(Outcome.BLOCKED)
-        self.cloud.run(60)
-        self.assertIsNotNone(self.requested(others))
-
     def test_another_kind_of_the_same_project_is_requested_as_soon(self):
         other = samples.kind('resources=VCPU:1', likeness='other')
         self.offend(2000, 1)
@@ -35,21 +26,6 @@ class RefusedRequestsTest(isolation_base.IsolationTestCase):
         self.answer(Outcome.BLOCKED)
         self.cloud.run(60)
         self.assertIsNotNone(self.requested(others))
-
-    @ddt.data(*(
-        (outcome, projects) for projects in (1, 3, 30) for outcome in (
-            Outcome.BLOCKED, Outcome.NO_ROLE, Outcome.OVER_QUOTA)))
-    @ddt.unpack
-    def test_a_line_of_cron_requests_another_in_its_first_run(
-            self, outcome, projects):
-        self.offend(2000, projects)
-        others = self.others()
-        self.answer(outcome)
-        self.cloud.sweeper.sweep()
-        # No limit counts log-ins in vain, but each takes its time.
-        requests = [uuid for _, uuid in self.cloud.requests]
-        self.assertTrue({*requests[:self.cloud.section.per_minute]} & {
-            *others})
 
     def test_a_line_of_cron_remembers_by_what_it_has_published(self):
         self.cloud.section.per_minute = 1
@@ -60,13 +36,6 @@ class RefusedRequestsTest(isolation_base.IsolationTestCase):
             self.cloud.restart()
             self.cloud.sweeper.sweep()
             self.cloud.seconds += 60
-        self.assertIsNotNone(self.requested(others))
-
-    def test_log_ins_without_the_role_take_no_place_of_others(self):
-        self.offend(200, 100)
-        others = self.others()
-        self.answer(Outcome.NO_ROLE)
-        self.cloud.run(60)
         self.assertIsNotNone(self.requested(others))
 
 
@@ -88,13 +57,6 @@ class NoAnswerTest(isolation_base.IsolationTestCase):
         others = self.others()
         self.answer(outcome)
         self.assertLessEqual(self.seconds_to_land(others), 1.2 * alone)
-
-    def test_a_line_of_cron_requests_others_in_its_first_run(self):
-        self.offend(60, 3)
-        others = self.others()
-        self.answer(Outcome.AWAY)
-        self.cloud.sweeper.sweep()
-        self.assertIsNotNone(self.requested(others))
 
     @isolation_base.spread()
     def test_requests_that_take_half_a_minute_delay_no_others(self, projects):
@@ -160,25 +122,6 @@ class NoAnswerTest(isolation_base.IsolationTestCase):
 class BuildsTest(isolation_base.IsolationTestCase):
     """Builds fail: images are too large, or hosts are broken."""
 
-    def offend(self, count, projects, kind=lambda number: clouds.SMALL):
-        super().offend(count, projects, kind)
-        self.cloud.failing = {f'bad-{number}' for number in range(projects)}
-
-    def land_others(self, every=0):
-        """Have others create servers meanwhile.
-
-        :param every: seconds from one to the next; 0 is with each sweep.
-        """
-        census, last = self.cloud.census, -every
-
-        def with_creates():
-            nonlocal last
-            if self.cloud.seconds - last >= every:
-                self.cloud.land_others()
-                last = self.cloud.seconds
-            return census()
-        self.cloud.census = with_creates
-
     # Each project is found out by one build of 20 seconds. Two are made at a
     # time, but one after a failure until somebody has landed.
     @ddt.data((2, 1, 0, 11), (12, 1, 0, 11), (60, 1, 0, 11), (60, 3, 0, 11),
@@ -190,7 +133,7 @@ class BuildsTest(isolation_base.IsolationTestCase):
         self.cloud, cloud = usual, self.cloud
         alone = self.seconds_to_land(self.others())
         self.cloud = cloud
-        self.offend(count, projects)
+        self.break_images(count, projects)
         others = self.others()
         if projects > 1:
             self.land_others(every)
@@ -198,7 +141,7 @@ class BuildsTest(isolation_base.IsolationTestCase):
             self.seconds_to_land(others), 1.2 * alone + most * projects)
 
     def test_the_projects_of_such_images_lose_two_in_half_an_hour(self):
-        self.offend(60, 3)
+        self.break_images(60, 3)
         self.land_others()
         self.cloud.run(HOUR / 2)
         self.assertEqual(6, len(self.cloud.requests))
@@ -206,13 +149,12 @@ class BuildsTest(isolation_base.IsolationTestCase):
     @isolation_base.spread()
     def test_a_broken_host_stops_all_after_a_few(self, projects):
         self.offend(60, projects)
-        self.cloud.failing = set()
         self.cloud.break_all()
         self.cloud.run(HOUR / 2)
         self.assertIn(len(self.cloud.requests), (2, 3))
 
     def test_where_all_hosts_are_broken_not_all_projects_pay(self):
-        self.offend(60, 30)
+        self.break_images(60, 30)
         self.cloud.run(HOUR / 2)
         self.assertEqual(3, len(self.cloud.requests))
 
@@ -220,14 +162,6 @@ class BuildsTest(isolation_base.IsolationTestCase):
 @ddt.ddt
 class FiltersTest(isolation_base.IsolationTestCase):
     """The filters of the scheduler refuse what Placement has room for."""
-
-    def refuse(self, kinds, projects):
-        """Have kinds of one shape wait that filters refuse, ten of each."""
-        def kind(number):
-            return samples.kind(
-                'resources=VCPU:1', likeness=f'refused-{number % kinds}')
-        self.offend(3 * kinds, projects, kind)
-        self.cloud.refused = {kind(number) for number in range(kinds)}
 
     def landed(self, hours, others):
         """Return how many have landed after a while."""
@@ -320,21 +254,6 @@ class GroupsTest(isolation_base.IsolationTestCase):
             self.assertEqual(
                 texts.GROUP_HAS_NO_HOST, swept.reasons[uuids[0]])
             self.assertEqual(0, self.cloud.asked['short'])
-
-
-class PlacementTest(isolation_base.IsolationTestCase):
-
-    def test_questions_that_it_fails_for_stop_nobody_else(self):
-        self.offend(90, 30, lambda number: samples.kind(
-            f'resources=VCPU:1,CUSTOM_{number}:1'))
-        others = self.others()
-
-        def fail(asked):
-            if 'CUSTOM' in str(asked):
-                raise exceptions.NoPlacement('Too long.')
-        self.cloud.fail = fail
-        self.cloud.sweeper.sweep()
-        self.assertIsNotNone(self.requested(others))
 
 
 @ddt.ddt

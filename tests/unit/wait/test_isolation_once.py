@@ -4,88 +4,43 @@
 
 import ddt
 
-from cell0_rebuild import exceptions
 from cell0_rebuild.wait import values
 from tests.unit.wait import isolation_base
-from tests.unit.wait import samples
 
 Outcome = values.Outcome
+REFUSALS = (Outcome.BLOCKED, Outcome.NO_ROLE, Outcome.OVER_QUOTA,
+            Outcome.AWAY, Outcome.LATER)
 OTHERS = 6
 KINDS = 20
 
 
-def refused(case, projects):
-    """nova-api refuses older servers."""
-    case.offend(200, projects)
-    case.answer(Outcome.BLOCKED)
-
-
-def without_role(case, projects):
-    """The service has no role in the projects of older servers."""
-    case.offend(200, projects)
-    case.answer(Outcome.NO_ROLE)
-
-
-def over_quota(case, projects):
-    """The quotas of projects refuse older servers."""
-    case.offend(200, projects)
-    case.answer(Outcome.OVER_QUOTA)
-
-
-def away(case, projects):
-    """Requests of projects get no answer."""
-    case.offend(200, projects)
-    case.answer(Outcome.AWAY)
-
-
-def later(case, projects):
-    """Another service is away that projects use."""
-    case.offend(200, projects)
-    case.answer(Outcome.LATER)
+def answered(outcome):
+    """Have requests for older servers end like this."""
+    def offend(case, projects):
+        case.offend(200, projects)
+        case.answer(outcome)
+    return offend
 
 
 def filters(case, projects):
     """The filters refuse kinds of the same shape."""
-    def kind(number):
-        return samples.kind(
-            'resources=VCPU:1', likeness=f'refused-{number % KINDS}')
-    case.offend(60, projects, kind)
-    case.cloud.refused = {kind(number) for number in range(KINDS)}
+    case.refuse(KINDS, projects)
 
 
 def builds(case, projects):
     """Images of projects are too large; others create servers meanwhile."""
-    case.offend(60, projects)
-    case.cloud.failing = {f'bad-{number}' for number in range(projects)}
-    census = case.cloud.census
-
-    def with_creates():
-        case.cloud.land_others()
-        return census()
-    case.cloud.census = with_creates
-
-
-def shape(number):
-    return samples.kind(f'resources=VCPU:1,CUSTOM_{number}:1')
+    case.break_images(60, projects)
+    case.land_others()
 
 
 def many_shapes(case, projects):
     """No host has room for very many shapes."""
-    case.cloud.takes['CUSTOM'] = 0.03
-    case.offend(1000, projects, shape)
-    for number in range(1000):
-        case.cloud.rooms[shape(number).shape.question] = 0
+    case.fill(1000, projects)
 
 
 def hard_questions(case, projects):
     """Placement takes ten seconds, and fails."""
-    case.offend(30, projects, shape)
-    case.cloud.takes['CUSTOM'] = 10
-
-    def fail(asked):
-        if 'CUSTOM' in str(asked):
-            raise exceptions.NoPlacement('Read timed out.')
-    case.cloud.fail = fail
+    case.ask_too_much(projects)
 
 
 @ddt.ddt
@@ -107,8 +62,8 @@ class OnceTest(isolation_base.IsolationTestCase):
     @ddt.data(*(
         (offender, projects, finds_out)
         for projects in (1, 3, 30) for offender, finds_out in (
-            (refused, 0), (without_role, 0), (over_quota, 0), (away, 0),
-            (later, 0), (many_shapes, 0), (hard_questions, 0),
+            *((answered(outcome), 0) for outcome in REFUSALS),
+            (many_shapes, 0), (hard_questions, 0),
             (filters, min(projects, KINDS) + 1), (builds, projects))))
     @ddt.unpack
     def test_others_land_as_soon(self, offender, projects, finds_out):

@@ -52,6 +52,10 @@ class LeaderTest(testtools.TestCase):
         """Tell of both whether they lead."""
         return [self.first.leads(), self.second.leads()]
 
+    def test_without_a_backend_all_lead(self):
+        self.url = None
+        self.assertTrue(all(self.a_leader().leads() for _ in range(2)))
+
     def test_the_driver_is_asked_each_half_minute(self):
         asked = []
 

@@ -6,10 +6,13 @@ import dataclasses
 import datetime
 import pickle
 
+import ddt
 import fixtures
+from oslo_db import exception as db_exc
 import testtools
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.unit.wait import clouds
@@ -17,6 +20,7 @@ from tests.unit.wait import samples
 
 LARGE = samples.kind('resources=VCPU:4')
 BLOCKED = values.Answer(values.Outcome.BLOCKED, 'Port 1 is in use.')
+OVER_QUOTA = values.Answer(values.Outcome.OVER_QUOTA, 'No cores.')
 FAILED = values.Answer(values.Outcome.FAILED, 'Unexpected.')
 NO_KEYSTONE = values.Answer(values.Outcome.NO_KEYSTONE, 'Not now.')
 
@@ -43,6 +47,7 @@ class SweepTestCase(testtools.TestCase):
                 for uuid, reason in swept.reasons.items()}
 
 
+@ddt.ddt
 class SweepTest(SweepTestCase):
 
     def test_the_first_is_sent_and_the_others_are_told_so(self):
@@ -163,6 +168,41 @@ class SweepTest(SweepTestCase):
         self.sweep(60)
         self.assertEqual([first], self.requested()[2:])
 
+    @ddt.data(values.Outcome.GONE, values.Outcome.BUSY)
+    def test_who_was_changed_meanwhile_rests_as_one_of_the_next(self, outcome):
+        [uuid] = self.cloud.wait(1)
+        self.cloud.answer = lambda server: values.Answer(outcome)
+        for _ in range(2):
+            self.assertEqual({uuid: 'order'}, self.codes(self.sweep()))
+        self.assertEqual([uuid], self.requested())
+        self.sweep(120)
+        self.assertEqual([uuid] * 2, self.requested())
+
+    def test_who_is_over_quota_stands_before_smaller_ones_for_a_minute(self):
+        [large] = self.cloud.wait(1, kind=LARGE, age=1)
+        [small] = self.cloud.wait(1)
+        self.cloud.answer = lambda server: OVER_QUOTA
+        self.assertEqual(
+            {large: 'quota', small: 'quota'}, self.codes(self.sweep()))
+        self.assertEqual([large], self.requested())
+        self.sweep(73)
+        self.assertEqual([large, small], self.requested()[:2])
+
+    def test_a_quota_that_is_raised_is_seen_soon(self):
+        self.cloud.wait(1)
+        self.cloud.answer = lambda server: OVER_QUOTA
+        for tried in range(1, 7):
+            self.sweep(361)
+            self.assertEqual(tried, len(self.requested()))
+
+    def test_a_project_without_the_role_is_told_and_asked_for_once(self):
+        self.cloud.wait(2)
+        self.cloud.answer = lambda server: values.Answer(
+            values.Outcome.NO_ROLE)
+        for _ in range(2):
+            self.assertEqual({'a'}, self.sweep(1).without_role)
+        self.assertEqual(1, len(self.requested()))
+
     def test_who_is_not_asked_for_costs_no_place_and_is_not_an_answer(self):
         first, other = self.cloud.wait(2)
         self.cloud.section.per_minute = 1
@@ -197,6 +237,7 @@ class SweepTest(SweepTestCase):
         self.cloud.wait(2)
         self.sweep(stopped=lambda: bool(self.cloud.asked))
         self.assertEqual([], self.requested())
+        self.assertEqual(0, self.sweep(stopped=lambda: True).probes)
 
     def test_a_server_expires_once_also_after_a_restart(self):
         self.cloud.wait(1, age=30)
@@ -205,6 +246,7 @@ class SweepTest(SweepTestCase):
         self.cloud.restart()
         swept = self.sweep()
         self.assertEqual((0, 0.0), (swept.expired, swept.oldest_seconds))
+        self.assertEqual([], self.requested())
 
     def test_who_is_on_its_way_for_an_hour_is_no_longer_looked_at(self):
         self.cloud = clouds.Cloud(build=9999)
@@ -213,6 +255,29 @@ class SweepTest(SweepTestCase):
         self.sweep(3601)
         self.assertIn('no longer looked at', self.log.output)
         self.assertEqual([first, other], self.requested())
+
+    def test_who_landed_is_told_although_a_look_at_another_fails(self):
+        uuids = [*self.cloud.wait(1, age=1), *self.cloud.wait(1, kind=LARGE)]
+        self.sweep()
+        self.assertEqual(uuids, self.requested())
+        state, swept = self.cloud.state, known.SweepResult()
+
+        def fail(uuid):
+            if uuid == uuids[1]:
+                raise db_exc.DBError
+            return state(uuid)
+        self.cloud.state = fail
+        self.assertRaises(db_exc.DBError, self.sweep, 30, result=swept)
+        self.assertEqual(uuids[:1], [*swept.ended])
+
+    def test_what_requests_take_is_told_apart(self):
+        def answer(server):
+            self.cloud.seconds += 3
+        self.cloud.wait(1)
+        self.cloud.answer = answer
+        self.cloud.takes['VCPU'] = 1
+        self.assertAlmostEqual(3, self.sweep().request_seconds)
+        self.assertEqual(0, self.sweep(1).request_seconds)
 
     def test_a_clock_that_goes_back_makes_no_rest_longer(self):
         self.cloud.wait(1)
@@ -306,8 +371,13 @@ class OutageTest(SweepTestCase):
         self.cloud.failing = {'a'}
         swept = self.cloud.run(120)
         self.assertEqual(2, len(self.requested()))
-        self.assertIn('Builds of project a fail', self.log.output)
         self.assertEqual({texts.PROJECT_FAILS}, {*swept.reasons.values()})
+        self.assertNotIn('has succeeded', self.log.output)
+        self.cloud.failing = set()
+        self.cloud.run(3600)
+        self.assertEqual(2, len(self.cloud.landed))
+        for text in 'Builds of project a fail', 'project a has succeeded':
+            self.assertEqual(1, self.log.output.count(text))
 
 
 class KindsTest(SweepTestCase):
