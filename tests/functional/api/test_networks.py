@@ -43,34 +43,6 @@ class NetworksTest(base.FunctionalTestCase):
         self.assertEqual(NETWORK['id'], port['network_id'])
         self.assertEqual(1, len(self.addresses_of(server)))
 
-    def test_a_requested_fixed_address_is_asked_for(self):
-        asked = []
-        create_port = self.neutron.create_port
-
-        def recorded(body=None, **kwargs):
-            asked.append(body['port'].get('fixed_ips'))
-            return create_port(body, **kwargs)
-        self.neutron.create_port = recorded
-        address = PORT['fixed_ips'][0]['ip_address']
-        self.rebuilt([{'uuid': NETWORK['id'], 'fixed_ip': address}])
-        self.assertEqual([[{'ip_address': address}]], asked)
-
-    def test_a_tagged_port_keeps_its_tag(self):
-        server = self.rebuilt([{'port': PORT['id'], 'tag': 'mine'}])
-        self.assertEqual(
-            ['mine'], [row['tag'] for row in databases.dump()['cell1'][
-                'virtual_interfaces']])
-        self.assertEqual(1, len(self.ports_of(server)))
-
-    def test_none_stays_none(self):
-        server = self.rebuilt('none')
-        self.assertEqual([], self.ports_of(server))
-        self.assertEqual({}, server['addresses'])
-
-    def test_auto_allocates(self):
-        server = self.rebuilt('auto')
-        self.assertEqual(1, len(self.addresses_of(server)))
-
     def test_no_networks_named_before_they_had_to_be_is_no_request(self):
         body = self._build_server(networks='none')
         del body['networks']
@@ -83,16 +55,6 @@ class NetworksTest(base.FunctionalTestCase):
         self._start_compute('host1')
         self.rebuild(server)
         self.assertEqual(1, len(self.addresses_of(self.active(server))))
-
-    def test_several_nics_keep_their_order(self):
-        # Neutron's stand-in makes this port as its second.
-        second = self.neutron.create_port()['port']
-        server = self.rebuilt(
-            [{'port': second['id']}, {'port': PORT['id']}])
-        self.assertEqual(
-            [second['fixed_ips'][0]['ip_address'],
-             PORT['fixed_ips'][0]['ip_address']],
-            self.addresses_of(server))
 
     def test_they_are_kept_over_every_further_burial(self):
         server = self.bury(networks=[{'port': PORT['id']}])

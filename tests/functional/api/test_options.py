@@ -24,20 +24,8 @@ class StockMicroversionTest(base.FunctionalTestCase):
         self.rebuild(self.server, '2.93', imageRef=self.image)
         self.active(self.server)
 
-    def test_above_it_a_buried_server_is_rebuilt_too(self):
-        self.rebuild(self.server, base.STOCK, imageRef=self.image)
-        self.active(self.server)
-
     def test_below_it_the_answer_is_that_of_stock_nova(self):
         self.assert_refused(409, self.server, '2.92', imageRef=self.image)
-
-    def test_no_microversion_is_added_or_shown(self):
-        self.assert_refused(406, self.server, base.ADDED)
-        self.assertEqual(
-            base.STOCK, self.api.api_get('/').body['version']['version'])
-
-    def test_an_image_is_required_as_in_stock_nova(self):
-        self.assert_refused(400, self.server, base.STOCK)
 
 
 class VmStatesTest(base.FunctionalTestCase):

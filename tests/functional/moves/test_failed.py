@@ -168,16 +168,6 @@ class BuryTest(FailedTestCase):
         self.assertEqual(_FOUND, self.bury(server, dry_run=True)[0])
         self.assertEqual(before, self.state(server))
 
-    def test_one_that_is_buried_already_is_left_alone(self):
-        self.fail(RuntimeError('no'), 1)
-        server = self.settled(self.create())
-        self.bury(server)
-        before = self.state(server)
-        code, said = self.bury(server)
-        self.assertEqual(_FAILED, code)
-        self.assertIn('It is buried already', said)
-        self.assertEqual(before, self.state(server))
-
     def test_it_waits_for_a_compute_that_stalls_at_its_last_step(self):
         self.fail(RuntimeError('no'), 1)
         reached, on = threading.Event(), threading.Event()
@@ -344,13 +334,6 @@ class BuryTest(FailedTestCase):
             'boot_index': 0, 'source_type': 'volume', 'uuid': volume,
             'destination_type': 'volume'}])
         self.assert_untouched(self.settled(server), 'It has volumes')
-
-    def test_one_whose_state_was_reset_is_left_alone(self):
-        self.fail(RuntimeError('no'), 1)
-        server = self.settled(self.create())
-        self.api.post_server_action(
-            server['id'], {'os-resetState': {'state': 'error'}})
-        self.assert_untouched(server, 'It has an action resetState')
 
     def test_one_on_a_host_is_left_alone(self):
         self.fail(RuntimeError('no'), 2)

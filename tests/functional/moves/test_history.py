@@ -161,15 +161,6 @@ class NoSecondCreateTest(HistoryTestCase):
                 for cell in ('cell0', 'cell1')})
         self.useFixture(base.Interception(name, before=look))
 
-    def test_no_second_create_is_in_the_new_cell_when_it_is_reached(self):
-        self._start_compute('host1')
-        self.look_before(recovering.END)
-        self.rebuild(self.server)
-        self.active(self.server)
-        self.assertEqual(
-            [{'cell0': ['create'], 'cell1': ['create', 'rebuild']}],
-            self.seen)
-
     def test_a_client_sees_one_create_and_the_rebuild(self):
         self._start_compute('host1')
         seen = []

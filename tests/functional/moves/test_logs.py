@@ -41,14 +41,6 @@ class PhasesTest(base.FunctionalTestCase):
         self.assertRegex(line, 'ended: ' + phases(
             'queue', 'scheduling', 'rows', 'hand-over', 'finish'))
 
-    def test_it_tells_that_it_has_buried_the_server_again(self):
-        server = self.bury()
-        self.rebuild(server)
-        self.buried_again(server)
-        [line] = self.lines('The rebuild has ended: ')
-        self.assertRegex(
-            line, 'ended: ' + phases('queue', 'burial', 'finish'))
-
     def test_nova_api_tells_how_long_the_request_took(self):
         server = self.bury()
         self.rebuild(server)

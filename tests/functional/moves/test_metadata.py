@@ -120,25 +120,3 @@ class MetadataTest(recover_base.RecoverTestCase):
         self.assertEqual((False, None), (
             server['locked'], server['locked_reason']))
         self.assertNotIn('locked_reason', self.in_cell0().system_metadata)
-
-
-class Ec2IdTest(base.FunctionalTestCase):
-
-    def test_its_ec2_id_is_its_own(self):
-        server = self.bury()
-        self._start_compute('host1')
-        other = self._create_server(networks='none')
-        self.rebuild(server)
-        self.active(server)
-        self.assertEqual(
-            ['i-00000001', 'i-00000002'],
-            [self._ec2_id_of(other), self._ec2_id_of(server)])
-
-    def _ec2_id_of(self, server):
-        """Return what a conductor tells a compute."""
-        context = nova_context.get_admin_context()
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
-            context, server['id'])
-        return objects.Instance.get_by_uuid(
-            cells.targeted(context, mapping.cell_mapping),
-            server['id']).ec2_ids.instance_id

@@ -20,15 +20,6 @@ class RequestedHostTest(base.FunctionalTestCase):
         for host in ('host1', 'host2'):
             self._start_compute(host)
 
-    def test_the_host_that_was_asked_for_is_built_on(self):
-        service = self.computes['host1'].service_ref.uuid
-        self.api.put_service(service, {'status': 'disabled'})
-        server = self.bury(host='host1')
-        self.api.put_service(service, {'status': 'enabled'})
-        self.rebuild(server)
-        self.assertEqual(
-            'host1', self.active(server)['OS-EXT-SRV-ATTR:host'])
-
     def test_while_it_is_not_there_the_server_is_buried_again(self):
         self.api.put_service(
             self.computes['host1'].service_ref.uuid, {'status': 'disabled'})

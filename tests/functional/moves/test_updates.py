@@ -286,15 +286,6 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
         self.assertEqual([True], downs)
         self.assert_updated()
 
-    def test_what_is_changed_is_kept_if_the_hand_over_fails_in_the_cell(self):
-        failure = self.useFixture(base.Interception(
-            APPLY, before=recovering.lose_database))
-        self.at(recovering.SCHEDULER)
-        self.rebuild_now()
-        self.assertEqual([], failure.waiting())
-        self.buried_again(self.server)
-        self.assert_updated()
-
     def test_what_is_changed_is_kept_if_the_rebuild_is_withdrawn(self):
         self.at('cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
                 act=self._update_and_fail)

@@ -20,36 +20,6 @@ class KeptTest(own_image_base.OwnImageTestCase):
         self.assertEqual(before, found)
         self.assertEqual([], self.cinder.written)
 
-    def assert_always_kept(self, server):
-        shown = self.api.get_server(server['id'])['image']['id']
-        self.assert_kept(server)
-        self.assert_kept(server, imageRef=shown)
-
-    def test_the_snapshot_that_its_image_brings_stays(self):
-        self.assert_always_kept(
-            self.bury(imageRef=self.image_of_a_server()))
-
-    def test_a_volume_beside_its_image_is_not_written(self):
-        self.assert_always_kept(self.bury(**self.on_volume()))
-
-    def test_a_volume_from_another_image_beside_it_stays(self):
-        self.assert_always_kept(self.bury(**self.beside(
-            source_type='image', uuid=self.other, volume_size=1)))
-
-    def test_a_snapshot_beside_it_stays(self):
-        self.assert_always_kept(self.bury(**self.beside(
-            source_type='snapshot', uuid=self.snapshot, volume_size=1)))
-
-    def test_a_blank_volume_beside_it_stays(self):
-        self.assert_always_kept(self.bury(**self.beside(
-            source_type='blank', volume_size=1)))
-
-    def test_its_image_may_be_written_in_any_form_of_a_uuid(self):
-        server = self.bury(**self.on_volume())
-        for name in (self.own.upper(), self.own.replace('-', ''),
-                     f'urn:uuid:{self.own}', f'{{{self.own}}}'):
-            self.assert_kept(server, imageRef=name)
-
     def test_the_image_of_its_volume_may_be_written_in_any_form(self):
         server = self.bury(imageRef='', block_device_mapping_v2=[{
             'boot_index': 0, 'uuid': cinder.ROOT, 'source_type': 'volume',
@@ -63,19 +33,6 @@ class KeptTest(own_image_base.OwnImageTestCase):
         del self.glance.images[self.own]
         self.assert_kept(server)
         self.assert_kept(server, imageRef=self.own)
-
-
-class OlderMicroversionTest(own_image_base.OwnImageTestCase):
-
-    options = {'api_microversion': '2.90'}
-
-    def test_its_own_image_is_not_taken_for_another(self):
-        server = self.bury(**self.on_volume())
-        before = self.root()
-        self.rebuild(server, '2.90', imageRef=self.own)
-        self.buried_again(server)
-        self.assertEqual(before, self.root())
-        self.assertEqual([], self.cinder.written)
 
 
 class BuiltTest(own_image_base.OwnImageTestCase):
@@ -138,12 +95,6 @@ class NewTest(own_image_base.OwnImageTestCase):
         self.buried_again(server)
         self.assertEqual(
             [self.other], [image for _, image, _ in self.cinder.written])
-
-    def test_that_of_its_volume_is_not_written(self):
-        server, there = self.bury(**self.on_volume()), self.cinder.image
-        self.assertEqual(there, self.rebuilt_in_vain(server, there.upper()))
-        self.assertNotIn('image_hw_disk_bus', self.properties())
-        self.assertEqual([], self.cinder.written)
 
     def test_one_without_data_is_400(self):
         for server in (self.bury(**self.on_volume()), self.bury()):

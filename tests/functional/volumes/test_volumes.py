@@ -49,22 +49,6 @@ class VolumesTest(base.FunctionalTestCase):
         self.assertIsNotNone(bdm['volume_id'])
         self.assertEqual([], self.bdms('cell0'))
 
-    def test_its_own_image_may_be_named(self):
-        server = self.bury_from(uuid=VOLUME, source_type='volume')
-        image = self.cinder.fake_get(None, VOLUME)[
-            'volume_image_metadata']['image_id']
-        self._start_compute('host1')
-        self.rebuild(server, imageRef=image)
-        self.active(server)
-
-    def test_a_reservation_that_is_gone_is_400(self):
-        server = self.bury_from(uuid=VOLUME, source_type='volume')
-        self.cinder.volume_to_attachment[VOLUME].clear()
-        before = databases.dump()
-        self.assert_refused(400, server)
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
-
     def test_deleted_on_its_way_its_reservation_goes(self):
         server = self.bury_from(uuid=VOLUME, source_type='volume')
         self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
