@@ -149,12 +149,10 @@ class CheckMicroversionTest(testtools.TestCase):
             f'microversion of this Nova, which has 2.1 to {releases.STOCK}; '
             f'leave the option unset to add one', str(error))
 
-    @ddt.data('2.1', '2.10', '2.93', releases.STOCK)
-    def test_a_number_that_nova_has_is_accepted(self, number):
-        activation.check_microversion(configured(api_microversion=number))
-
-    def test_no_number_is_accepted(self):
-        activation.check_microversion(configured())
+    @ddt.data({}, *({'api_microversion': number} for number in (
+        '2.1', '2.10', '2.93', releases.STOCK)))
+    def test_none_or_a_number_that_nova_has_is_accepted(self, options):
+        activation.check_microversion(configured(**options))
 
 
 @ddt.ddt
@@ -284,11 +282,8 @@ class ActivateTest(throwaway_base.TestCase):
         error = self.assertRaises(SystemExit, self.activate, *args, **kwargs)
         return str(error)
 
-    def test_a_service_is_patched(self):
+    def test_a_service_is_patched_without_a_word(self):
         self.assert_patched(self.activate(), 'function')
-
-    def test_nothing_is_said_about_a_service_that_is_patched(self):
-        self.activate()
         self.assertEqual('', self.stderr.getvalue())
 
     def test_a_service_that_is_patched_logs_it_once_it_can(self):
@@ -328,25 +323,18 @@ class ActivateTest(throwaway_base.TestCase):
                       'was tested. Nothing is patched.', message)
         self.assertIn('on_mismatch = stock', message)
 
-    def test_a_mismatch_leaves_a_service_as_it_is_if_so_chosen(self):
-        self.assert_original(
-            self.activate(signature='another', on_mismatch='stock'),
-            'function')
-
-    def test_a_service_that_is_left_as_it_is_warns(self):
+    def test_a_service_that_is_left_as_it_is_if_so_chosen_warns(self):
         module = self.activate(signature='another', on_mismatch='stock')
+        self.assert_original(module, 'function')
         self.assertIn(
             f'WARNING: cell0-rebuild cannot patch nova-conductor: '
             f'{module.__name__}:function has the signature (a, b=1) where '
             f'(another) was tested; nothing is patched',
             self.stderr.getvalue())
 
-    def test_a_mismatch_never_ends_the_management_command(self):
-        self.assert_original(
-            self.activate('nova-manage', signature='another'), 'function')
-
-    def test_a_management_command_that_goes_on_warns(self):
+    def test_a_mismatch_never_ends_the_management_command_which_warns(self):
         module = self.activate('nova-manage', signature='another')
+        self.assert_original(module, 'function')
         self.assertIn(
             f'WARNING: cell0-rebuild cannot patch nova-manage: '
             f'{module.__name__}:function has the signature',
@@ -360,11 +348,6 @@ class ActivateTest(throwaway_base.TestCase):
         message = self.refused(extension='PATCHES = [None]')
         self.assertIn('cell0-rebuild cannot patch nova-conductor', message)
         self.assertIn('Traceback', self.stderr.getvalue())
-
-    def test_a_mismatch_that_its_source_does_not_show_ends_the_process(self):
-        message = self.refused(source=throwaway.DECEPTIVE)
-        self.assertIn(':function has the signature (other) where (a, b=1) was '
-                      'tested. Nothing is patched.', message)
 
     def test_an_untested_nova_ends_the_process(self):
         self.useFixture(fixtures.MonkeyPatch(

@@ -126,13 +126,6 @@ class PatchTest(throwaway_base.TestCase):
         patch(module.__name__, 'function').apply()
         self.assertRaises(TypeError, module.function)
 
-    def test_a_wrapper_that_does_not_exist_patches_nothing(self):
-        module = self.modules.load()
-        ours = patching.Patch(target(module.__name__, 'function'),
-                              'tests.unit.throwaway:absent')
-        self.assertRaises(AttributeError, ours.apply)
-        self.assert_original(module, 'function')
-
     def test_it_is_named_after_its_target(self):
         self.assertEqual('module:function', str(patch('module', 'function')))
 
@@ -156,6 +149,7 @@ class RelianceTest(throwaway_base.TestCase):
         self.assertEqual(before, vars(module))
 
 
+@ddt.ddt
 class ItemPatchTest(throwaway_base.TestCase):
 
     def item(self, module, *path, name='TABLE', make='new_item'):
@@ -164,10 +158,15 @@ class ItemPatchTest(throwaway_base.TestCase):
             patching.Item(module, name, path or ('outer', 'inner'), ''),
             f'tests.unit.throwaway:{make}')
 
-    def test_apply_changes_the_entry(self):
+    @ddt.data(('apply', 'new'), ('apply apply undo', 'original'),
+              ('apply undo undo', 'original'), ('undo', 'original'))
+    @ddt.unpack
+    def test_the_last_of_apply_and_undo_decides(self, steps, value):
         module = self.modules.load()
-        self.item(module.__name__).apply()
-        self.assertEqual({'outer': {'inner': 'new'}}, module.TABLE)
+        ours = self.item(module.__name__)
+        for step in steps.split():
+            getattr(ours, step)()
+        self.assertEqual({'outer': {'inner': value}}, module.TABLE)
 
     def test_undo_puts_the_identical_value_back(self):
         module = self.modules.load()
@@ -177,27 +176,6 @@ class ItemPatchTest(throwaway_base.TestCase):
         self.assertEqual({'outer': 'new'}, module.TABLE)
         ours.undo()
         self.assertIs(original, module.TABLE['outer'])
-
-    def test_apply_twice_and_undo_restore_the_original(self):
-        module = self.modules.load()
-        ours = self.item(module.__name__)
-        ours.apply()
-        ours.apply()
-        ours.undo()
-        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
-
-    def test_undo_twice_is_harmless(self):
-        module = self.modules.load()
-        ours = self.item(module.__name__)
-        ours.apply()
-        ours.undo()
-        ours.undo()
-        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
-
-    def test_undo_without_apply_is_harmless(self):
-        module = self.modules.load()
-        self.item(module.__name__).undo()
-        self.assertEqual({'outer': {'inner': 'original'}}, module.TABLE)
 
     def test_none_leaves_the_entry_alone(self):
         module = self.modules.load()
@@ -213,19 +191,14 @@ class ItemPatchTest(throwaway_base.TestCase):
     def test_a_module_that_is_not_imported_yet_is_no_problem(self):
         self.assertIsNone(self.item(self.modules.write()).problem())
 
-    def test_a_missing_module_is_a_problem(self):
-        self.assertEqual('no_such_module:TABLE[outer][inner] does not exist',
-                         self.item('no_such_module').problem())
-
-    def test_a_missing_dictionary_is_a_problem(self):
-        module = self.modules.load().__name__
-        self.assertEqual(f'{module}:ABSENT[outer][inner] does not exist',
-                         self.item(module, name='ABSENT').problem())
-
-    def test_a_missing_key_is_a_problem(self):
-        module = self.modules.load().__name__
-        self.assertEqual(f'{module}:TABLE[outer][absent] does not exist',
-                         self.item(module, 'outer', 'absent').problem())
+    @ddt.data(('no_such_module', 'TABLE', 'inner'), (None, 'ABSENT', 'inner'),
+              (None, 'TABLE', 'absent'))
+    @ddt.unpack
+    def test_what_is_missing_is_a_problem(self, module, name, key):
+        module = module or self.modules.load().__name__
+        self.assertEqual(
+            f'{module}:{name}[outer][{key}] does not exist',
+            self.item(module, 'outer', key, name=name).problem())
 
 
 def tell(wrapped, instance, *args, **kwargs):

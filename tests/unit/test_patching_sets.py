@@ -62,20 +62,11 @@ class OrderTest(throwaway_base.TestCase):
 @ddt.ddt
 class MismatchTest(throwaway_base.TestCase):
 
-    @ddt.data(0, 1, 2)
-    def test_one_bad_target_patches_none(self, position):
-        modules = [self.modules.load(), self.modules.load()]
-        changes = [patch(module.__name__, 'function') for module in modules]
-        changes.insert(
-            position, patch(modules[0].__name__, 'Owner.method', 'a'))
-        patches = patching.PatchSet(changes)
-        self.assertRaises(exceptions.PatchMismatch, patches.install)
-        for module in modules:
-            self.assert_original(module, 'function')
-
-    @ddt.data(0, 1, 2)
-    def test_one_bad_target_of_modules_to_come_patches_none(self, position):
-        modules = [self.modules.load().__name__, self.modules.write()]
+    @ddt.data(*itertools.product((0, 1, 2), (True, False)))
+    @ddt.unpack
+    def test_one_bad_target_patches_none(self, position, is_to_come):
+        modules = [self.modules.load().__name__, self.modules.write()
+                   if is_to_come else self.modules.load().__name__]
         changes = [patch(module, 'function') for module in modules]
         changes.insert(position, patch(modules[1], 'Owner.method', 'a'))
         patches = patching.PatchSet(changes)

@@ -2,6 +2,8 @@
 
 """What is patched in each service of Nova, by starting it."""
 
+import itertools
+
 import ddt
 import testtools
 
@@ -88,19 +90,11 @@ class EnabledTest(_TestCase):
         super().setUp()
         self.nova.configure(services.ENABLED)
 
-    @ddt.data('threading', 'eventlet')
-    def test_a_conductor_has_its_patches_and_listens(self, concurrency):
-        self.by_file(concurrency)
-        self.assert_runs(
-            self.nova.probe('nova-conductor'),
-            wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
-            eventlet=concurrency == 'eventlet')
-
-    @ddt.data('threading', 'eventlet')
-    def test_a_conductor_that_is_told_its_concurrency_does_as_well(
-        self, concurrency
-    ):
-        self.by_environment(concurrency)
+    @ddt.data(*itertools.product(
+        ('threading', 'eventlet'), ('by_file', 'by_environment')))
+    @ddt.unpack
+    def test_a_conductor_has_its_patches_and_listens(self, concurrency, told):
+        getattr(self, told)(concurrency)
         self.assert_runs(
             self.nova.probe('nova-conductor'),
             wrapped=IN_CONDUCTOR, classes=OURS, answers=True,
