@@ -93,11 +93,15 @@ class Cloud:
         Those are hosts whose guests are not real.
         """
         for cell in cells:
-            if cell not in self.plan.computes.values():
+            if cell not in self._usual_hosts().values():
                 self.add_host(f'host-{cell}', cell)
         self._only_hosts(
-            name for name, cell in self.plan.computes.items()
-            if cell in cells and name not in self.plan.guests)
+            name for name, cell in self._usual_hosts().items()
+            if cell in cells)
+
+    def _usual_hosts(self):
+        return {name: cell for name, cell in self.plan.computes.items()
+                if name not in self.plan.guests}
 
     def only_real_guests(self):
         """Let new servers be scheduled to a host whose guests run only."""
