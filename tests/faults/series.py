@@ -62,6 +62,13 @@ def check_seen(test, crossed):
         for name in (boundary.kind, boundary.what)})
 
 
+def check_databases_seen(test, crossed):
+    """Fail if a burial from a cell has not committed in each database."""
+    test.assertLessEqual({
+        ('commit', 'api'), ('commit', 'cell0'), ('commit', 'cell1')}, {
+        (boundary.kind, boundary.what) for boundary in crossed})
+
+
 def chosen(faults, endings):
     """Return (fault, ending) of each case that is to be run, and their total.
 

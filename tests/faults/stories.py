@@ -191,6 +191,22 @@ class Deployment(base.FunctionalTestCase):
         if wrong:
             raise Lost(f'ACTIVE with {wrong}')
 
+    def check_comes_back(self, server):
+        """Rebuild it, and check that it is ACTIVE with all that it had.
+
+        It is one that failed when it had a host, without volumes.
+        """
+        self.rebuild(server)
+        self.wait_for(server, 'ACTIVE')
+        found = (len(self._get_allocations_by_server_uuid(server['id'])),
+                 len(self.cyborg.of(server['id'])),
+                 [port['id'] for port in self._ports_of(server)],
+                 self.api.get_server(server['id'])['tags'])
+        wanted = server['accelerators']
+        if found != (1 + wanted, wanted, [PORT], TAGS):
+            raise Lost(f'ACTIVE with {found}')
+        self.check_complete(server)
+
     def check_complete(self, server, tolerated=()):
         """Check that nothing is left of the way that it came.
 
