@@ -164,6 +164,17 @@ class Cloud:
             raise CommandFailed(done.stdout + done.stderr)
         return done.stdout
 
+    def manage(self, service, *command):
+        """Run the package's command of operators; return how it ended.
+
+        :param service: whose configuration file it has.
+        """
+        return subprocess.run(
+            [processes.BIN / 'cell0-rebuild-manage', '--config-file',
+             self.service(service).file, *command], capture_output=True,
+            text=True, check=False,
+            env=processes.clean_environment(self.plan.folder / 'home'))
+
     def ask(self, *command):
         """Run the command line client and return what it answers."""
         return json.loads(self.run(*command, '-f', 'json'))

@@ -7,7 +7,6 @@ import subprocess
 from tests.e2e import base
 from tests.e2e import clouds
 from tests.e2e import guests_base
-from tests.integration import processes
 from tools.cloud import hypervisor
 
 _AS_ADDED = ('--os-compute-api-version', clouds.ADDED)
@@ -86,9 +85,5 @@ class AbortedTestCase(_NeverLaunchedMixin, guests_base.GuestTestCase):
 
     def bury_by_command(self, server):
         """Bury a server as an operator does."""
-        done = subprocess.run(
-            [processes.BIN / 'cell0-rebuild-manage', '--config-file',
-             self.cloud.service('nova-superconductor').file, 'bury', server],
-            capture_output=True, text=True, check=False,
-            env=processes.clean_environment(self.cloud.plan.folder / 'home'))
+        done = self.cloud.manage('nova-superconductor', 'bury', server)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)

@@ -4,7 +4,6 @@
 
 import concurrent.futures
 import json
-import subprocess
 
 from tests.e2e import base
 from tests.integration import processes
@@ -85,11 +84,8 @@ class _TestCase(base.CloudTestCase):
 
     def manage(self, *command):
         """Run the command of operators; return its code and its answer."""
-        done = subprocess.run(
-            [processes.BIN / 'cell0-rebuild-manage', '--config-file',
-             self.cloud.service('cell0-rebuild-wait').file, *command,
-             '--format', 'json'], capture_output=True, check=False,
-            env=processes.clean_environment(self.cloud.plan.folder / 'home'))
+        done = self.cloud.manage(
+            'cell0-rebuild-wait', *command, '--format', 'json')
         return done.returncode, json.loads(done.stdout)
 
 
