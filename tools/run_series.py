@@ -122,6 +122,7 @@ class Races:
     good = 'all ended like one of the orders'
     bad = 'something ended like no order'
     header = ('', 'schedules', 'in pairs')
+
     def series(self, options):
         """Return {name: (test, pattern of what it runs)}."""
         from tests.races import test_schedules
