@@ -33,6 +33,10 @@ class LostRace(Exception):
     """Another request changed the server first."""
 
 
+class BurialNotEnded(LostRace):
+    """Nova still has the build request of a server that is in cell0."""
+
+
 class NoConductor(Exception):
     """No nova-conductor that can rebuild buried servers answered."""
 

@@ -221,6 +221,11 @@ def _move(
             context, plan.buried, plan.instance, plan.bdms, plan.spec)
     except exceptions.Unreadable as error:
         create_checks.refuse_unreadable(uuid, error.reason)
+    except exceptions.BurialNotEnded:
+        errors.conflict(
+            f'The burial of server {uuid} has not ended. Try again in a '
+            f'minute. If it stays so, its nova-conductor has died, and an '
+            f'operator can end the burial.')
     except exceptions.LostRace:
         errors.conflict(
             f'Server {uuid} was rebuilt, deleted or changed by another '

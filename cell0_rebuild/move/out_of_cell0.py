@@ -102,6 +102,7 @@ def to_build_request(
     :param spec: its RequestSpec as it was read.
     :param entry: of the attempt that begins. It gets the cells that an earlier
         one has left.
+    :raises BurialNotEnded: if it has the build request of its create.
     :raises LostRace: if somebody else moved, deleted or changed the server
         first.
     :raises Unreadable: if an earlier attempt has left what cannot be read.
@@ -109,7 +110,9 @@ def to_build_request(
     try:
         _to_build_request(context, instance_uuid, cell0_id, make, spec, entry)
     except db_exc.DBDuplicateEntry as error:
-        raise exceptions.LostRace(instance_uuid) from error
+        # A conductor that has only stalled would take a new one for its own,
+        # and the server for deleted if there were none.
+        raise exceptions.BurialNotEnded(instance_uuid) from error
 
 
 @db_errors.retried

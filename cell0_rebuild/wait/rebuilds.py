@@ -42,7 +42,8 @@ _AWAY = (406, 429, 502, 503, 504)
 _WITHOUT_CELL = '2.69'
 
 # What nova-api says of a server that somebody else has changed meanwhile.
-_RACES = ('while it is in', 'by another request at the same time')
+_RACES = ('while it is in', 'by another request at the same time',
+          'has not ended')
 # What it says where another service, which it names, does not answer.
 _LATER = 'ry again later'
 

@@ -123,7 +123,7 @@ class _UnsentMixin:
         if response.status_code != 200 or len(listed) != 1:
             raise stories.Lost(
                 f'GET answers {response.status_code}, the list {listed}')
-        return listed[0]
+        return response.json()['server']['status']
 
     def _then_delete(self, server):
         self.delete(server)
@@ -140,6 +140,10 @@ class _UnsentMixin:
         self.recover(server)
         if self.check_shown(server) == 'ERROR' and (
                 databases.cell_of(server['id']) == 'cell0'):
+            if databases.has_build_request(server['id']):
+                self.assertIn('The burial of server', self.assert_refused(
+                    409, server))
+                databases.end_burial(server['id'])
             self.check_comes_back(server)
         self._then_delete(server)
 

@@ -154,16 +154,12 @@ class PlacementTest(recover_base.RecoverTestCase):
 
 class LostRaceTest(races_base.RaceTestCase):
 
-    def test_a_build_request_that_is_there_already_is_409(self):
-        # As a crash of Nova itself would leave it.
-        instance = databases.in_cell0(self.server['id'])
-        context = nova_context.get_admin_context()
-        objects.BuildRequest(
-            context, instance=instance, instance_uuid=instance.uuid,
-            project_id=instance.project_id,
-            block_device_mappings=objects.BlockDeviceMappingList(objects=[]),
-            tags=objects.TagList(objects=[])).create()
+    def test_a_burial_that_has_not_ended_is_409_until_somebody_ends_it(self):
+        databases.leave_burial(self.server['id'])
         before = databases.dump()
-        self.assertIn('by another request', self.assert_refused(
+        self.assertIn('The burial of server', self.assert_refused(
             409, self.server))
         self.assertEqual([], databases.differences(before, databases.dump()))
+        databases.end_burial(self.server['id'])
+        self.rebuild(self.server)
+        self._wait_for_state_change(self.server, 'ACTIVE')

@@ -118,6 +118,27 @@ def forget(server_id):
            spec=jsonutils.dumps(values))
 
 
+def leave_burial(server_id):
+    """Leave a server as a conductor does that dies at the end of its burial.
+
+    It has the build request of its create still.
+    """
+    instance = in_cell0(server_id)
+    objects.BuildRequest(
+        nova_context.get_admin_context(), instance=instance,
+        instance_uuid=server_id, project_id=instance.project_id,
+        block_device_mappings=objects.BlockDeviceMappingList(objects=[]),
+        tags=objects.TagList(objects=[])).create()
+
+
+def end_burial(server_id):
+    """Do what operators do if the conductor has died at the end of it."""
+    model = api_models.BuildRequest
+    with engines()['api'].begin() as connection:
+        connection.execute(sa.delete(model.__table__).where(
+            model.instance_uuid == server_id))
+
+
 def differences(before, after):
     """Return a readable list of what differs between two dumps."""
     found = []

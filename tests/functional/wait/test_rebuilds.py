@@ -68,6 +68,10 @@ class RebuildsTestCase(base.FunctionalTestCase):
         self.ask()
         self.assertEqual(Outcome.BUSY, self.ask().outcome)
 
+    def test_a_server_whose_burial_has_not_ended_is_busy(self):
+        databases.leave_burial(self.server['id'])
+        self.assert_outcome(Outcome.BUSY)
+
     def test_a_locked_server_is_blocked(self):
         self.api.post_server_action(self.server['id'], {'lock': None})
         self.assertIn('locked', self.assert_outcome(Outcome.BLOCKED))
