@@ -42,7 +42,7 @@ class Cloud(cloud.Cloud):
         return super()._start_service(binary, name, *changes, _QUICK)
 
     def order(self, wanted):
-        """Order what is to happen in the next rebuild, or nothing."""
+        """Order what is to happen in the next rebuild or create, if any."""
         for name in ('order', 'struck', 'crossed'):
             (self._orders / name).unlink(missing_ok=True)
         if wanted is not None:
@@ -52,7 +52,7 @@ class Cloud(cloud.Cloud):
             draft.rename(self._orders / 'order')
 
     def order_kill(self, boundary, when):
-        """Order that the process dies at a boundary of the next rebuild."""
+        """Order that the process dies at a boundary of the next one."""
         self.order([dataclasses.asdict(boundary), when])
 
     def crossed(self):
@@ -75,7 +75,8 @@ class Cloud(cloud.Cloud):
     def wait_for_return(self):
         """Wait until what was killed is there again, by its own parent."""
         processes.poll(self._api_answers, 'that nova-api answers', 300)
-        self._wait_for_consumer(CONDUCTOR, cloud.TOPIC)
+        for name in self._conductors:
+            self.wait_for_conductor(name)
 
     def _api_answers(self):
         try:
@@ -95,6 +96,12 @@ class Cloud(cloud.Cloud):
         except processes.ProcessError:
             return None
         return done.output
+
+    def end_burial(self, server_id):
+        """Do what operators do if the conductor has died at the end of it."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute('DELETE FROM api.build_requests '
+                           'WHERE instance_uuid = %s', server_id)
 
     def tables(self):
         """Return all rows as {database: {table: [row, ...]}}."""

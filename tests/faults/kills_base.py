@@ -36,7 +36,7 @@ class Case:
     fault: series.Crash
     ending: str
     port: str
-    server: str
+    server: typing.Optional[str] = None
     cleared: bool = False
     problem: typing.Any = None
 
@@ -45,6 +45,8 @@ class KillSeries(testtools.TestCase):
     """Runs of one story, each with a kill."""
 
     cloud = None
+    # What changes as long as something becomes of a server.
+    settling = ('id', 'status', 'updated', 'OS-EXT-STS:task_state')
 
     def setUp(self):
         super().setUp()
@@ -79,10 +81,9 @@ class KillSeries(testtools.TestCase):
         found = []
         # What is cached is asked for only by the first.
         for _ in range(2):
-            [case] = self.bury_all([(None, None)])
-            self.have_capacity(story == stories.CAPACITY)
+            [case] = self.prepare(story, [(None, None)])
             self.cloud.order('record')
-            self.do.rebuild(case.server)
+            self.request(case).raise_for_status()
             self.do.wait_for(
                 'ACTIVE' if story == stories.CAPACITY else 'ERROR',
                 case.server)
@@ -92,8 +93,22 @@ class KillSeries(testtools.TestCase):
             found = self.cloud.crossed()
             self.cloud.order(None)
             self.delete(case)
-        series.check_seen(self, found)
+        self.check_crossed(found)
         return found
+
+    def check_crossed(self, found):
+        """Fail if the run has not crossed what each of its kind does."""
+        series.check_seen(self, found)
+
+    def prepare(self, story, cases):
+        """Have all as it is to be before the process has a request."""
+        made = self.bury_all(cases)
+        self.have_capacity(story == stories.CAPACITY)
+        return made
+
+    def request(self, case):
+        """Send the request that the process is to die of."""
+        return self.api.rebuild(case.server)
 
     def have_capacity(self, wanted):
         """Let the scheduler find the compute, or not."""
@@ -105,27 +120,34 @@ class KillSeries(testtools.TestCase):
     def bury_all(self, cases):
         """Bury a server with a port, a tag and metadata for each case."""
         self.have_capacity(False)
-        made = [self._create(*case) for case in cases]
+        made = [self.new_case(*case) for case in cases]
+        for case in made:
+            self.create(case)
         self.do.wait_for('ERROR', *(case.server for case in made))
         return made
 
-    def _create(self, fault, ending):
-        port = self.cloud.neutron.add_port()
-        made = self.api.post('/servers', {'server': {
+    def new_case(self, fault=None, ending=None):
+        """Return a case without a server."""
+        return Case(fault, ending, self.cloud.neutron.add_port())
+
+    def create(self, case):
+        """Have its owner create its server."""
+        answer = self.api.ask('POST', '/servers', {'server': {
             'name': 'server', 'flavorRef': 'small',
-            'imageRef': standins.IMAGE, 'networks': [{'port': port}],
+            'imageRef': standins.IMAGE, 'networks': [{'port': case.port}],
             'tags': stories.TAGS, 'metadata': stories.METADATA}})
-        return Case(fault, ending, port, made['server']['id'])
+        answer.raise_for_status()
+        case.server = answer.json()['server']['id']
+        return answer
 
     def _play(self, story, chosen):
-        cases = self.bury_all(chosen)
-        self.have_capacity(story == stories.CAPACITY)
+        cases = self.prepare(story, chosen)
         for case in cases:
-            self._try(case, self._kill)
+            self._try(case, self.kill)
         self._settle()
         self._try_all(cases, self.check_shown)
         deleted = self._ending(cases, series.DELETE)
-        self._delete_all(deleted, remains.is_orphan)
+        self.delete_all(deleted, remains.is_orphan)
         recovered = self.cloud.recover()
         for case in cases:
             if recovered is None:
@@ -133,16 +155,21 @@ class KillSeries(testtools.TestCase):
                     'recover could not mend all')
         self._check_gone([case for case in deleted if case.cleared])
         self.have_capacity(True)
-        kept = self._ending(cases, series.RECOVER)
+        kept = self.kept(self._ending(cases, series.RECOVER))
         self._try_all(kept, self._rebuild_if_buried)
         self._try_all(kept, self.check_active)
-        self._delete_all(kept)
+        self.delete_all(kept)
         return cases
 
-    def _delete_all(self, cases, tolerated=lambda name: False):
+    def delete_all(self, cases, tolerated=lambda name: False):
+        """Delete them, and check what is left of them."""
         self._try_all(cases, self.delete)
         self._try_all(cases, self._wait_until_deleted)
         self._check_gone(cases, tolerated)
+
+    def kept(self, cases):
+        """Return those that come back: all, if the process is ours."""
+        return cases
 
     def _ending(self, cases, ending):
         return [case for case in cases if case.ending == ending]
@@ -161,11 +188,12 @@ class KillSeries(testtools.TestCase):
             case.problem = (error if isinstance(error, stories.Problem)
                             else stories.Lost(f'{step.__name__}: {error}'))
 
-    def _kill(self, case):
+    def kill(self, case):
+        """Have the process die of the request for a server."""
         self.cloud.order_kill(case.fault.boundary, case.fault.when)
         # So it is if nova-api dies.
         with contextlib.suppress(requests.ConnectionError):
-            self.api.rebuild(case.server)
+            self.request(case)
         try:
             processes.poll(self.cloud.has_struck, 'its death', 30)
         except processes.ProcessError:
@@ -179,26 +207,25 @@ class KillSeries(testtools.TestCase):
         """Let what can still become of the servers become of them."""
         before, since = None, time.monotonic()
         while time.monotonic() - since < SETTLE:
-            now = [(one['id'], one['status'], one['updated'],
-                    one['OS-EXT-STS:task_state']) for one in
+            now = [[one[name] for name in self.settling] for one in
                    self.api.get('/servers/detail')['servers']]
             if now != before:
                 before, since = now, time.monotonic()
             time.sleep(1)
 
-    def _status(self, case):
+    def status(self, case):
+        """Return what a GET shows, or None."""
         answer = self.api.ask('GET', f'/servers/{case.server}')
         return answer.json()['server']['status'] if answer.ok else None
 
     def check_shown(self, case):
         """Check that its owner sees it exactly once."""
         def shown():
-            status = self._status(case)
+            status = self.status(case)
             listed = [one['status'] for one in self.api.get(
                 '/servers/detail')['servers'] if one['id'] == case.server]
             self._seen = f'GET shows {status}, the list {listed}'
-            return listed == [status] and status in (
-                'BUILD', 'ERROR', 'ACTIVE')
+            return self.is_right(status, listed)
 
         try:
             # It may change between the two requests.
@@ -206,15 +233,23 @@ class KillSeries(testtools.TestCase):
         except processes.ProcessError:
             raise stories.Lost(self._seen) from None
 
+    def is_right(self, status, listed):
+        """Tell whether its owner may see it so, by a GET and in a list."""
+        return listed == [status] and status in ('BUILD', 'ERROR', 'ACTIVE')
+
     def _rebuild_if_buried(self, case):
-        if self._status(case) == 'ACTIVE':
+        if self.status(case) == 'ACTIVE':
             return
         self._wait_for(case, 'ERROR')
         if self._has_failed_on_compute(case):
             return
-        answer = self.api.rebuild(case.server)
+        answer = self.rebuild(case)
         if answer.status_code != 202:
             raise stories.Problem(f'a second rebuild answers {answer.text}')
+
+    def rebuild(self, case):
+        """Have it rebuilt, and return the answer."""
+        return self.api.rebuild(case.server)
 
     def _has_failed_on_compute(self, case):
         """Tell whether a compute has given it up.
@@ -233,10 +268,10 @@ class KillSeries(testtools.TestCase):
     def _wait_for(self, case, status):
         try:
             processes.poll(
-                lambda: self._status(case) == status, 'it', PATIENCE)
+                lambda: self.status(case) == status, 'it', PATIENCE)
         except processes.ProcessError:
             raise stories.Lost(
-                f'it does not become {status}, it is {self._status(case)}'
+                f'it does not become {status}, it is {self.status(case)}'
             ) from None
 
     def check_active(self, case):
@@ -269,7 +304,7 @@ class KillSeries(testtools.TestCase):
     def _wait_until_deleted(self, case):
         try:
             processes.poll(
-                lambda: self._status(case) is None, 'its end', PATIENCE)
+                lambda: self.status(case) is None, 'its end', PATIENCE)
         except processes.ProcessError:
             raise stories.Lost('it is there after a DELETE') from None
 
@@ -296,7 +331,7 @@ class KillSeries(testtools.TestCase):
         found = remains.of(case.server, tables)
         if case.server in {
                 one['id'] for one in self.api.get('/servers')['servers']}:
-            found.add('it is listed')
+            found.add(stories.LISTED)
         found |= {f'port {port}' for port in
                   self.cloud.neutron.ports_of(case.server)}
         if self.cloud.allocations(case.server):
@@ -307,7 +342,8 @@ class KillSeries(testtools.TestCase):
         """Return what Nova leaves of a buried and of an active server."""
         [buried] = self.bury_all([(None, None)])
         self.have_capacity(True)
-        active = self._create(None, None)
+        active = self.new_case()
+        self.create(active)
         self.do.wait_for('ACTIVE', active.server)
         for case in (buried, active):
             self.delete(case)

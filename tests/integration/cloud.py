@@ -112,6 +112,7 @@ class Cloud(fixtures.Fixture):
 
         :param changes: of its nova.conf.
         """
+        self._wait_until_forgotten(name)
         self._conductors[name] = self._start_service(
             'nova-conductor', name, self._cell1, _QUICK, settings.ENABLED,
             *changes)

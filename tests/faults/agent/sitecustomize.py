@@ -4,7 +4,7 @@
 
 Python imports it in every process that has this folder in ``PYTHONPATH``, and
 it does nothing without a folder for orders in the environment. There the test
-says, for the next rebuild, what is to happen::
+says, for the next rebuild, or create, what is to happen::
 
     record    each boundary is appended to the file "crossed"
     kill      at one boundary the process is killed, by SIGKILL; before that
@@ -27,6 +27,7 @@ import crossings
 
 FOLDER = os.environ.get('CELL0_REBUILD_FAULTS_ORDERS')
 _NAMESPACE = 'cell0_rebuild'
+_CREATE = 'schedule_and_build_instances'
 
 
 class _Order:
@@ -79,9 +80,11 @@ def _receive(original):
 
 
 def _process(original):
-    """Begin at each message that is for the package."""
+    """Begin at each message that is for the package, and at each create."""
     def processed(server, incoming):
-        if incoming[0].message.get('namespace') != _NAMESPACE:
+        message = incoming[0].message
+        if message['method'] != _CREATE and (
+                message.get('namespace') != _NAMESPACE):
             return original(server, incoming)
         with _acting(crossings.CONDUCTOR):
             return original(server, incoming)
