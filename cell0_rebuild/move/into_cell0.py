@@ -92,6 +92,7 @@ def bury(
             instance_uuid, entry, there, row.id), cell)
 
 
+@db_errors.patiently
 def leave_cell(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping,

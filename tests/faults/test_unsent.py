@@ -2,9 +2,9 @@
 
 """A conductor dies, or meets errors, when it buries a create that failed.
 
-The create failed when it had a host. At worst as much is left of it as Nova
-leaves of one whose conductor dies in a create, or in a burial:
-tests/upstream/test_overtaken.py.
+The create failed when it had a host. If the conductor dies, at worst as much
+is left of it as Nova leaves of one whose conductor dies in a create, or in a
+burial: tests/upstream/test_overtaken.py.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ class _UnsentMixin:
 
     def boundaries_of(self, story):
         """Replace: what a create without a fault crosses."""
-        self._left_by_nova = self._left_by_a_dead_conductor(story)
+        self._left_by_nova = self.left_by_nova(story)
         for _ in range(2):
             server = self.bury_one(story)
             run, _ = self.run_rebuild(server)
@@ -93,7 +93,8 @@ class _UnsentMixin:
         series.check_databases_seen(self, run.crossed)
         return run.crossed
 
-    def _left_by_a_dead_conductor(self, story):
+    def left_by_nova(self, story):
+        """Return what is left of a create whose conductor dies."""
         server = self.bury_one(story)
         self.delete(server)
         found = self._names_left(server)
@@ -161,6 +162,10 @@ class UnsentDiesTest(_UnsentMixin, series.Series):
 
 
 class UnsentFailsTest(_UnsentMixin, errors.ErrorSeries):
+
+    def left_by_nova(self, story):
+        """Replace: the conductor lives, and leaves nothing."""
+        return set()
 
     def test_over_quota_it_comes_back_or_is_deleted(self):
         self.play_all(OVER_QUOTA, series.DELETE, series.RECOVER)
