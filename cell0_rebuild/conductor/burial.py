@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild.conductor import show_as_build
+from cell0_rebuild import db_errors
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
 
@@ -61,7 +62,9 @@ def bury_in_cell0(
     kept = False
     if retained is not None:
         try:
-            our_objects.keep(context, {uuid: retained[uuid] for uuid in uuids})
+            # What is not kept now is lost, and the server with it.
+            db_errors.patiently(our_objects.keep)(
+                context, {uuid: retained[uuid] for uuid in uuids})
             kept = True
             for uuid in uuids:
                 _warn_of_loss(uuid, retained[uuid])

@@ -6,6 +6,7 @@ import json
 
 from nova.db.main import api as main_db_api
 from nova.tests import fixtures as nova_fixtures
+from nova.tests.functional.api import client as api_client
 from oslo_utils.fixture import uuidsentinel
 
 from tests.faults import boundaries
@@ -196,7 +197,10 @@ class Deployment(base.FunctionalTestCase):
 
         It is one that failed when it had a host, without volumes.
         """
-        self.rebuild(server)
+        try:
+            self.rebuild(server)
+        except api_client.OpenStackApiException as error:
+            raise Problem(f'a rebuild is refused: {error}') from None
         self.wait_for(server, 'ACTIVE')
         found = (len(self._get_allocations_by_server_uuid(server['id'])),
                  len(self.cyborg.of(server['id'])),

@@ -11,6 +11,7 @@ from nova.scheduler.client import report
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.conductor import resource_claims
+from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
@@ -73,6 +74,19 @@ class BurialTest(base.FunctionalTestCase):
             f'The requested networks of servers {server["id"]} could not be '
             f'kept (DBError)', logged.output)
         self.assertIn('are unknown', self.assert_refused(409, server))
+
+    def test_networks_are_kept_although_the_database_went_away_once(self):
+        keep, errors = our_objects.keep, [db_exc.DBConnectionError()]
+
+        def fail_once(*args):
+            if errors:
+                raise errors.pop()
+            keep(*args)
+        self.stub_out('cell0_rebuild.objects.keep', fail_once)
+        server = self.bury()
+        self._start_compute('host1')
+        self.rebuild(server)
+        self._wait_for_state_change(server, 'ACTIVE')
 
 
 class PlacementTest(recover_base.RecoverTestCase):
