@@ -130,7 +130,8 @@ class Races:
             f'{case.__module__}.{case.__name__}', f'^{re.escape(pair)}$')
             for case in (test_schedules.CapacityTest,
                          test_schedules.NoCapacityTest,
-                         test_schedules.WithoutRebuildTest)
+                         test_schedules.WithoutRebuildTest,
+                         test_schedules.OverQuotaTest)
             for pair in case.pairs()
             if re.search(options.only, f'{case.__name__} {pair}')}
 

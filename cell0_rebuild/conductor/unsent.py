@@ -24,6 +24,7 @@ from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import into_cell0
+from cell0_rebuild.move import location
 
 if ty.TYPE_CHECKING:
     from nova.conductor import manager as conductor
@@ -67,7 +68,8 @@ def cleanup_build_artifacts(
         wrapped(context, exc, instances, build_requests, request_specs,
                 block_device_mappings, tags, cell_mapping_cache)
         return
-    for instance, spec in zip(instances, request_specs):
+    for instance, build_request, spec in zip(
+            instances, build_requests, request_specs):
         # Nova has none for a server that is buried or deleted by now.
         if instance is None:
             continue
@@ -83,6 +85,10 @@ def cleanup_build_artifacts(
                     context, spec, exc, build_requests=[unsent],
                     block_device_mapping=block_device_mappings, tags=tags)
                 resource_claims.release_all(context, instance.uuid)
+            elif _is_deleted(context, instance.uuid):
+                # It ends as a build of such a server does, later on.
+                manager._delete_build_request(
+                    context, build_request, instance, cell, [], [])
         except Exception as error:
             db_errors.without_values(error)
             LOG.exception(
@@ -104,6 +110,17 @@ def _unsent(
             context, instance_uuid)
     except exception.BuildRequestNotFound:
         return None
+
+
+def _is_deleted(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
+    """Tell whether its owner deleted a server of which no compute was told.
+
+    Nova maps a server to its cell before that.
+    """
+    place = location.place(context, instance_uuid)
+    return place is None or (place.is_deleted and place.cell_id is None)
 
 
 def _bury_from_cell(

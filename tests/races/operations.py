@@ -15,6 +15,7 @@ import futurist
 from nova.compute import api as nova_api
 from nova.conductor import rpcapi as rpcapi_of_nova
 from nova import context as nova_context
+from nova import exception
 from nova.tests import fixtures as nova_fixtures
 import oslo_messaging as messaging
 from oslo_utils import timeutils
@@ -32,8 +33,10 @@ LEFT = 'it was changed meanwhile; run this again later'
 
 # Those that need more than a plain server, or something done before.
 DELETES = {'delete', 'force_delete', 'stock_delete'}
+# Those that go on with a create: its message is held until then.
+CREATES = {'bury', 'over_quota'}
 _NEEDING = {'port', 'flag', 'volume', 'group', 'zone', 'late', 'deliver',
-            'take_back', 'bury', *DELETES}
+            'take_back', *CREATES, *DELETES}
 
 _CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 _CREATE = 'nova.conductor.rpcapi.ComputeTaskAPI.schedule_and_build_instances'
@@ -269,16 +272,32 @@ class Operations:
         return again
 
     def _bury(self, server):
-        manager = self._test.conductors[0].manager.compute_task_mgr
         context, (requests, specs, *others) = server['message']
 
         def bury():
-            copied = nova_context.RequestContext.from_dict(context.to_dict())
             for spec in specs:
                 spec.ignore_hosts = ['host1']
-            manager.schedule_and_build_instances(
-                copied, requests, specs, *others)
+            self._create(context, requests, specs, *others)
         return bury
+
+    def _over_quota(self, server):
+        context, args = server['message']
+
+        def over_quota():
+            self._test.flags(instances=0, group='quota')
+            try:
+                self._create(context, *args)
+            except exception.TooManyInstances:
+                # So Nova ends when it has cleared up.
+                return
+            finally:
+                self._test.flags(instances=-1, group='quota')
+        return over_quota
+
+    def _create(self, context, *args):
+        manager = self._test.conductors[0].manager.compute_task_mgr
+        copied = nova_context.RequestContext.from_dict(context.to_dict())
+        manager.schedule_and_build_instances(copied, *args)
 
     def _deliver(self, server):
         return lambda: deliver(*server['message'])

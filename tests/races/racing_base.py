@@ -154,6 +154,9 @@ class RaceTestCase(base.FunctionalTestCase):
             orders.append(_overtaken(orders[2], orders[0]))
         if b in ('port', 'volume') and self.capacity:
             orders += [self._as_create(b), self._failed(a, b)]
+        if (a, b) == ('over_quota', 'update'):
+            orders.append(dataclasses.replace(
+                orders[0], answers=[None, 200], verdict=verdicts.AS_CREATE))
         if b in operations.DELETES:
             orders += self._not_deleted(a, b, orders[2])
         return orders + self._recovered(a, b, orders[1])
@@ -279,7 +282,7 @@ class RaceTestCase(base.FunctionalTestCase):
         bodies = [self._operations.body(needed) for _ in range(12)]
         asks = [functools.partial(self._ask_for, dict(body), 'group' in needed)
                 for body in bodies]
-        if 'bury' in needed:
+        if operations.CREATES & needed:
             buried = [self._held(ask) for ask in asks]
         else:
             buried = [dict(ask(), asked=body)

@@ -88,3 +88,22 @@ class WithoutRebuildTest(racing_base.RaceTestCase):
 
     def test_who_meets_one_that_is_taken_back_does_what_was_asked_for(self):
         self.race_all(*self.unanswered)
+
+
+class OverQuotaTest(racing_base.RaceTestCase):
+    """A create is buried that is over quota when it has a host."""
+
+    burials = _with('over_quota', 'delete', 'force_delete', 'update', 'lock',
+                    'reset')
+
+    def setUp(self):
+        super().setUp()
+        self.flags(rebuild='never_launched', group='cell0_rebuild')
+
+    @classmethod
+    def pairs(cls):
+        """Return the names of all pairs."""
+        return [f'{a} | {b}' for a, b in cls.burials]
+
+    def test_who_meets_its_burial_does_what_was_asked_for(self):
+        self.race_all(*self.burials)

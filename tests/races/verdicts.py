@@ -10,7 +10,8 @@ EQUAL, REFUSED, DIFFERENT = 'equal', 'refused', 'different'
 # A port or an attachment is deleted after it was checked and before a compute
 # uses it: as when one is created with a port that is deleted there, the server
 # fails on a host. A DELETE that has read a server in BUILD and goes on when a
-# compute has it deletes its row, and leaves its port.
+# compute has it deletes its row, and leaves its port. What is changed while a
+# create is on its way is not in the server: its conductor has read it before.
 AS_CREATE = 'as a create'
 # That is noticed before a compute is told: the server is buried again.
 FAILED = 'failed'

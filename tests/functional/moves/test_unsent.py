@@ -226,17 +226,28 @@ class UnsentTest(UnsentMixin, base.FunctionalTestCase):
             1, len(self._get_allocations_by_server_uuid(server['id'])))
 
     def test_one_that_its_owner_deletes_meanwhile_is_gone(self):
+        self.assert_gone_if_deleted_before(
+            f'{_MANAGER}._cleanup_build_artifacts')
+
+    def test_one_that_its_owner_deletes_before_it_has_a_row_is_gone(self):
+        # Nova's conductor has just looked whether there is a build request.
+        self.assert_gone_if_deleted_before(
+            'nova.availability_zones.get_host_availability_zone')
+
+    def assert_gone_if_deleted_before(self, step):
+        """Delete it before a step of the conductor, over quota."""
         self.useFixture(base.Interception(
             burials_base.QUERY, after=lambda *args, **kwargs:
             self.flags(instances=0, group='quota')))
-        deleted = threading.Event()
+        ended = threading.Event()
 
         def delete(*args, **kwargs):
             self.api.delete_server(self.api.get_servers()[0]['id'])
-            deleted.set()
+        self.useFixture(base.Interception(step, before=delete))
         self.useFixture(base.Interception(
-            f'{_MANAGER}._cleanup_build_artifacts', before=delete))
+            f'{_MANAGER}._cleanup_build_artifacts',
+            after=lambda *args, **kwargs: ended.set()))
         server = self.create()
-        self.assertTrue(deleted.wait(60))
+        self.assertTrue(ended.wait(60))
         self._wait_until_deleted(server)
         self.assertEqual([], self.api.get_servers())
