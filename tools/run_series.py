@@ -131,7 +131,8 @@ class Races:
             for case in (test_schedules.CapacityTest,
                          test_schedules.NoCapacityTest,
                          test_schedules.WithoutRebuildTest,
-                         test_schedules.OverQuotaTest)
+                         test_schedules.OverQuotaTest,
+                         test_schedules.UnboundTest)
             for pair in case.pairs()
             if re.search(options.only, f'{case.__name__} {pair}')}
 

@@ -41,12 +41,12 @@ def delete(
     Nova takes a server whose row is gone for deleted. It fails on a server
     that was read in a cell and is in no cell now.
     """
-    uuid, buried = instance.uuid, _is_like_buried(context, instance)
+    is_booting = _is_booting(context, instance)
+    uuid, buried = instance.uuid, is_booting or _is_like_buried(
+        context, instance)
     # Nova has targeted it at the cell that the server was read in.
     is_returning = (buried and location.is_returning(instance)
                     and cells.is_cell0(context))
-    # Then Nova deletes not this object but one that it reads anew.
-    is_looked_up = instance.vm_state == vm_states.BUILDING
     try:
         wrapped(context, instance, *args, **kwargs)
         if is_returning:
@@ -54,20 +54,30 @@ def delete(
         # A rebuild that has hidden the row may have made another.
         if not buried or (instance.deleted and not instance.hidden):
             return
+        if is_booting and not location.is_in_cell0(context, uuid):
+            return
     except _BuildRequestGone:
         pass
-    except AttributeError as error:
-        if not buried or str(error) != _NO_CELL:
+    except (AttributeError, db_exc.DBReferenceError) as error:
+        if not buried or not _tells_of_move(context, uuid, error):
             raise
-        place = location.place(context, uuid)
-        if place is None or place.build_request_id is None:
-            raise
-    marked = buried and (is_looked_up or bool(instance.deleted))
     # The rebuild may end just then, and the server be in a cell again.
-    while (moved := _moved(compute_api, context, uuid, marked)) is not None:
+    while (moved := _moved(compute_api, context, uuid)) is not None:
         with contextlib.suppress(_BuildRequestGone):
             wrapped(context, moved, *args, **kwargs)
             return
+
+
+def _tells_of_move(
+    context: nova_context.RequestContext, uuid: str, error: Exception
+) -> bool:
+    """Tell whether Nova fails so because the server has left its cell."""
+    if isinstance(error, db_exc.DBReferenceError):
+        # It has written to what belonged to the row there.
+        return True
+    place = location.place(context, uuid)
+    return (str(error) == _NO_CELL and place is not None
+            and place.build_request_id is not None)
 
 
 def _is_like_buried(
@@ -78,24 +88,33 @@ def _is_like_buried(
     A server in BUILD counts only in cell0: one that boots in its cell is in
     BUILD, too.
     """
-    return ('id' in instance and instance.host is None
-            and instance.launched_at is None
+    return (_has_never_had_a_host(instance)
             and instance.vm_state in cfg.CONF.cell0_rebuild.vm_states
             # Nova has targeted the context at the cell that it was read in.
             and (instance.vm_state != vm_states.BUILDING
                  or cells.is_cell0(context)))
 
 
+def _is_booting(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> bool:
+    """Tell whether it was read in its cell, and may fail and be buried."""
+    return (cfg.CONF.cell0_rebuild.rebuild != 'buried'
+            and _has_never_had_a_host(instance)
+            and instance.vm_state == vm_states.BUILDING
+            and not cells.is_cell0(context))
+
+
+def _has_never_had_a_host(instance: objects.Instance) -> bool:
+    return ('id' in instance and instance.host is None
+            and instance.launched_at is None)
+
+
 def _moved(
     compute_api: compute.API, context: nova_context.RequestContext, uuid: str,
-    marked: bool,
 ) -> objects.Instance | None:
-    """Return the server from where it is now; None if it is deleted.
-
-    :param marked: this request itself has marked its mapping as deleted.
-    """
-    place = location.place(context, uuid)
-    if place is None or (place.deleted and not marked):
+    """Return the server from where it is now; None if it is deleted."""
+    if location.place(context, uuid) is None:
         return None
     try:
         return compute_api.get(context, uuid)

@@ -108,7 +108,7 @@ def _hide(
 def remove(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int | None = None,
-    keep: _Keep | None = None,
+    keep: _Keep | None = None, unless_deleted: bool = False,
 ) -> bool:
     """Delete a server that never got a host from a real cell, for good.
 
@@ -118,11 +118,13 @@ def remove(
     :param row_id: only this row.
     :param keep: is called with what was watched of the row when it went, while
         it is locked still; called again if the transaction is tried again.
-    :returns: False if it was not there.
+    :param unless_deleted: leave the row of a server that its owner deleted.
+    :returns: False if it was not there, or is left.
     :raises ObjectActionError: if it has a host.
     """
     try:
-        _destroy(cells.targeted(context, cell), instance_uuid, row_id, keep)
+        _destroy(cells.targeted(context, cell), instance_uuid, row_id, keep,
+                 unless_deleted)
     except exception.InstanceNotFound:
         return False
     except exception.ConstraintNotMet as error:
@@ -137,10 +139,12 @@ def remove(
 @main_db_api.pick_context_manager_writer
 def _destroy(
     context: nova_context.RequestContext, instance_uuid: str,
-    row_id: int | None, keep: _Keep | None,
+    row_id: int | None, keep: _Keep | None, unless_deleted: bool,
 ) -> None:
     # An update comes before, or finds no row.
     last = instance_row.read(context, instance_uuid, is_locked=True)
+    if unless_deleted and last is not None and last.deleted:
+        raise exception.InstanceNotFound(instance_id=instance_uuid)
     # Not Instance.destroy: it looks at the host that it has read.
     instance_row.destroy(
         context, instance_uuid, **({} if row_id is None else {'id': row_id}))

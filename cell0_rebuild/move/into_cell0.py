@@ -29,6 +29,7 @@ from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import location
 from cell0_rebuild.move import lock
 from cell0_rebuild.move import mapped_db
 from cell0_rebuild.move import reburial
@@ -87,9 +88,12 @@ def bury(
             if not cell0_db.is_there(in_cell0, instance_uuid):
                 mapped_db.forget(context, instance_uuid, entry, cell.id)
         raise
-    return reburial.bury_again(
-        context, attempts.Attempt.interrupted(
-            instance_uuid, entry, there, row.id), cell)
+    if reburial.bury_again(
+            context, attempts.Attempt.interrupted(
+                instance_uuid, entry, there, row.id), cell):
+        return True
+    _remove_copy(context, instance_uuid, cell)
+    return False
 
 
 @db_errors.patiently
@@ -103,6 +107,21 @@ def leave_cell(
     :raises ObjectActionError: if a compute has it.
     """
     cell_db.remove(context, instance_uuid, cell)
+
+
+def _remove_copy(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> None:
+    """Remove the row in cell0 of a server that somebody has left in its cell.
+
+    A recovery may have dropped the entry just before the copy was there.
+    """
+    with location.held(context, instance_uuid):
+        place = location.place(context, instance_uuid)
+        if place is not None and place.cell_id == cell.id and (
+                place.entry is None):
+            cell0_db.remove(cells.in_cell0(context), instance_uuid)
 
 
 @db_errors.retried

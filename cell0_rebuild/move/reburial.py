@@ -302,9 +302,11 @@ def _replace_row(
         _keep_last(in_cell0, attempt, last)
         show_returning(last)
     return (
-        cell_db.remove(context, uuid, cell, attempt.row_id, keep)
+        cell_db.remove(context, uuid, cell, attempt.row_id, keep,
+                       unless_deleted=True)
         # A stale conductor may have created another.
-        or cell_db.remove(context, uuid, cell, keep=show_returning)
+        or cell_db.remove(context, uuid, cell, keep=show_returning,
+                          unless_deleted=True)
         or cell_db.find(context, uuid, cell) is None)
 
 

@@ -5,6 +5,7 @@
 An operation is made for one server and returns how it was answered.
 """
 
+import contextlib
 import copy
 import datetime
 import json
@@ -34,7 +35,7 @@ LEFT = 'it was changed meanwhile; run this again later'
 # Those that need more than a plain server, or something done before.
 DELETES = {'delete', 'force_delete', 'stock_delete'}
 # Those that go on with a create: its message is held until then.
-CREATES = {'bury', 'over_quota'}
+CREATES = {'bury', 'over_quota', 'unbound'}
 _NEEDING = {'port', 'flag', 'volume', 'group', 'zone', 'late', 'deliver',
             'take_back', *CREATES, *DELETES}
 
@@ -140,6 +141,8 @@ class Operations:
                 {'boot_index': -1, 'source_type': 'volume',
                  'uuid': uuidutils.generate_uuid(),
                  'destination_type': 'volume'}]
+        if 'unbound' in names:
+            body['flavorRef'] = self._test.device_flavor
         return body
 
     def make(self, name, server):
@@ -280,18 +283,25 @@ class Operations:
             self._create(context, requests, specs, *others)
         return bury
 
+    def _unbound(self, server):
+        context, args = server['message']
+
+        def unbound():
+            self._test.fail_to_bind()
+            with contextlib.suppress(
+                    exception.AcceleratorRequestBindingFailed):
+                self._create(context, *args)
+        return unbound
+
     def _over_quota(self, server):
         context, args = server['message']
 
         def over_quota():
             self._test.flags(instances=0, group='quota')
-            try:
+            # So Nova ends when it has cleared up.
+            with contextlib.suppress(exception.TooManyInstances):
                 self._create(context, *args)
-            except exception.TooManyInstances:
-                # So Nova ends when it has cleared up.
-                return
-            finally:
-                self._test.flags(instances=-1, group='quota')
+            self._test.flags(instances=-1, group='quota')
         return over_quota
 
     def _create(self, context, *args):

@@ -33,6 +33,7 @@ def of(test, server_id):
         'ports': sum(port.get('device_id') == server_id
                      for port in test.neutron._ports.values()),
         'volumes': len(list(test.cinder.volume_ids_for_instance(server_id))),
+        'accelerators': test.accelerators_of(server_id),
         'rows': rows_of(server_id)}
     shown = response.json().get('server', {})
     if shown.get('status') == 'DELETED':

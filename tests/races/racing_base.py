@@ -95,6 +95,10 @@ class RaceTestCase(base.FunctionalTestCase):
         self._alone = {}
         self._stock = collections.defaultdict(list)
 
+    def accelerators_of(self, server_id):
+        """Return how many accelerators a server has bound."""
+        return 0
+
     def race_all(self, *pairs):
         """Run the schedules of pairs and check that each is as an order."""
         problems = {}
@@ -154,18 +158,16 @@ class RaceTestCase(base.FunctionalTestCase):
             orders.append(_overtaken(orders[2], orders[0]))
         if b in ('port', 'volume') and self.capacity:
             orders += [self._as_create(b), self._failed(a, b)]
-        if (a, b) == ('over_quota', 'update'):
-            orders.append(dataclasses.replace(
-                orders[0], answers=[None, 200], verdict=verdicts.AS_CREATE))
         if b in operations.DELETES:
             orders += self._not_deleted(a, b, orders[2])
-        return orders + self._recovered(a, b, orders[1])
+        return [*orders, *self._recovered(a, b, orders[1]),
+                *_of_failed_create(a, b, orders)]
 
     def _recovered(self, a, b, other):
         """Return how else it may end where there is a recovery."""
         if a == 'take_back':
             return _not_taken_back(b, other)
-        if b not in ('recover', 'again') or a == 'bury':
+        if b not in ('recover', 'again') or a in operations.CREATES:
             return []
         # A rebuild may be interrupted by it. If no conductor has it yet, it
         # is refused then.
@@ -245,7 +247,7 @@ class RaceTestCase(base.FunctionalTestCase):
                 actors[number].go()
                 if len(schedule) == 1 or (
                         # A rebuild does little before there is a burial.
-                        b == 'bury' and number == schedule[1]):
+                        b in operations.CREATES and number == schedule[1]):
                     self._sections[(a, b)[number], operations.needed(
                         a, b)] = actors[number].sections
             answers = [actors[number].answer if number in schedule
@@ -362,6 +364,35 @@ def _not_taken_back(b, other):
         left, verdict=verdicts.LEFT, answers=[True, left.answers[1]],
         state={**left.state, 'rows': [
             row.replace(', hidden', '') for row in left.state['rows']]})]
+
+
+def _of_failed_create(a, b, orders):
+    """Return how else it may end where a create fails that has a host."""
+    if a not in ('over_quota', 'unbound'):
+        return []
+    if b == 'update':
+        return [dataclasses.replace(
+            orders[0], answers=[None, 200], verdict=verdicts.AS_CREATE)]
+    if (a, b) == ('unbound', 'reset'):
+        return [_overtaken(orders[2], orders[0])]
+    if (a, b) == ('unbound', 'recover'):
+        return _burial_recovered(orders[0])
+    return []
+
+
+def _burial_recovered(order):
+    """Return how the burial of a server in a cell ends that is recovered.
+
+    The history tells that, or the server stays as Nova leaves it.
+    """
+    recovered = dataclasses.replace(order, answers=[None, None])
+    return [
+        dataclasses.replace(recovered, state={
+            **order.state, 'actions': ['create', 'rebuild']}),
+        dataclasses.replace(recovered, verdict=verdicts.AS_CREATE, state={
+            **order.state, 'allocations': True, 'rows': [
+                'cell1: error/None', 'mapped to cell1, deleted: False',
+                'retained: None']})]
 
 
 def _half_deleted(order):

@@ -2,6 +2,9 @@
 
 """Two operations meet: it ends as if one had come after the other."""
 
+from nova import exception
+
+from tests.functional.support import cyborg
 from tests.races import racing_base
 
 
@@ -93,8 +96,8 @@ class WithoutRebuildTest(racing_base.RaceTestCase):
 class OverQuotaTest(racing_base.RaceTestCase):
     """A create is buried that is over quota when it has a host."""
 
-    burials = _with('over_quota', 'delete', 'force_delete', 'update', 'lock',
-                    'reset')
+    burials = [*_with('over_quota', 'delete', 'force_delete', 'update',
+                      'lock', 'reset', 'recover'), ('rebuild', 'over_quota')]
 
     def setUp(self):
         super().setUp()
@@ -107,3 +110,29 @@ class OverQuotaTest(racing_base.RaceTestCase):
 
     def test_who_meets_its_burial_does_what_was_asked_for(self):
         self.race_all(*self.burials)
+
+
+class UnboundTest(OverQuotaTest):
+    """A create is buried whose accelerators fail when it is in a cell."""
+
+    burials = [*_with('unbound', 'delete', 'force_delete', 'update', 'lock',
+                      'reset', 'recover'), ('rebuild', 'unbound')]
+
+    def setUp(self):
+        super().setUp()
+        self.cyborg = self.useFixture(cyborg.Cyborg())
+        self.device_flavor = self.cyborg.add_device(self)
+
+    def fail_to_bind(self):
+        """Have Cyborg fail to bind, once."""
+        bind = self.cyborg.mock_bind_arqs.side_effect
+
+        def fail(bindings):
+            self.cyborg.mock_bind_arqs.side_effect = bind
+            raise exception.AcceleratorRequestBindingFailed(
+                arqs=list(bindings), msg='no')
+        self.cyborg.mock_bind_arqs.side_effect = fail
+
+    def accelerators_of(self, server_id):
+        """Extend: it may have some."""
+        return len(self.cyborg.of(server_id))
