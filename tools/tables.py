@@ -10,7 +10,7 @@ from rich import console
 from rich import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OUT = console.Console(soft_wrap=True)
+OUT = console.Console(soft_wrap=True, highlight=False)
 
 
 def show(header, rows):

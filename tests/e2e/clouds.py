@@ -3,6 +3,7 @@
 """The cloud of the tests, and what is done with it."""
 
 import atexit
+import functools
 import json
 import os
 import re
@@ -10,12 +11,9 @@ import shutil
 import subprocess
 import sys
 
-from rich import console
-
 from tests.integration import processes
 from tools.cloud import cloud as clouds
 from tools.cloud import contents
-from tools.cloud import display
 from tools.cloud import hypervisor
 from tools.cloud import plan as plans
 
@@ -193,6 +191,5 @@ class Cloud:
 
     def _runner_of(self, plan):
         # The standard output is the test runner's.
-        log = (plan.folder / 'steps.log').open('a')
-        return clouds.Cloud(
-            plan, display.Display(console.Console(file=log)))
+        log = (plan.folder / 'steps.log').open('a', buffering=1)
+        return clouds.Cloud(plan, functools.partial(print, file=log))

@@ -18,9 +18,9 @@ from tests.integration import processes
 from tools.cloud import cloud as clouds
 from tools.cloud import contents
 from tools.cloud import daemons
-from tools.cloud import display as displays
 from tools.cloud import hypervisor
 from tools.cloud import plan as plans
+from tools.tables import OUT
 
 
 def main(arguments):
@@ -30,16 +30,18 @@ def main(arguments):
     if options.do is _up:
         plan = _planned(plan, options)
     elif plan is None:
-        displays.OUT.print(f'There is no cloud in {plans.FOLDER}.')
+        OUT.print(f'There is no cloud in {plans.FOLDER}.')
         return 0 if options.do is _down else 1
     try:
-        with displays.Display() as display:
-            options.do(clouds.Cloud(plan, display), options)
-            return 0
+        options.do(clouds.Cloud(plan, OUT.print), options)
+        return 0
     except (processes.ProcessError, clouds.NoSuchService,
             exceptions.SDKException) as error:
-        displays.OUT.print(str(error), style='red', markup=False)
+        OUT.print(str(error), style='red', markup=False)
         return 1
+    except KeyboardInterrupt:
+        OUT.print('Interrupted. What was started runs.', style='red')
+        return 130
 
 
 def _parser():
@@ -134,7 +136,7 @@ def _check_packages(plan):
 
 def _say_how_to_use(plan, openrc):
     mode = 'with cell0-rebuild' if plan.enabled else 'as released'
-    displays.OUT.print(f"""
+    OUT.print(f"""
 The cloud is up, Nova {mode}. To use it:
 
   . {openrc}            # project demo; "admin" for the operator
@@ -157,10 +159,10 @@ def _status(cloud, options):
     for daemon in daemons.Daemon.all(cloud.plan.folder)[::-1]:
         resident = sum(memory.get(pid, 0) for pid in daemon.members())
         total += resident
-        displays.OUT.print(
+        OUT.print(
             f'{daemon.name:<24} {"running" if daemon.running else "ENDED":<8}'
             f' {daemon.recorded["pid"]:>7} {resident / 2**20:6.0f} MiB')
-    displays.OUT.print(f'{total / 2**30:.2f} GiB resident')
+    OUT.print(f'{total / 2**30:.2f} GiB resident')
 
 
 if __name__ == '__main__':

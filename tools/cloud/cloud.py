@@ -3,8 +3,10 @@
 """Start the cloud, change it and stop it."""
 
 import concurrent.futures
+import contextlib
 import json
 import shutil
+import time
 
 from openstack import exceptions
 
@@ -25,9 +27,9 @@ class NoSuchService(Exception):
 class Cloud:
     """The cloud of a plan."""
 
-    def __init__(self, plan, display):
-        self.plan = plan
-        self._display = display
+    def __init__(self, plan, say):
+        """:param say: is told what was done, and how long it took."""
+        self.plan, self._say = plan, say
 
     def up(self):
         """Have all of it running; what runs as it should is left alone."""
@@ -35,7 +37,7 @@ class Cloud:
         self._once('folders', self._make_folders)
         self._start(services.infrastructure(self.plan))
         self._once('databases', lambda: schema.create(self.plan))
-        self._once('schemas', lambda: schema.fill(self.plan, self._display))
+        self._once('schemas', lambda: schema.fill(self.plan, self._step))
         # The others ask Keystone for tokens as they start.
         self._start([*services.broker(self.plan),
                      services.identity(self.plan)])
@@ -155,10 +157,19 @@ class Cloud:
         (folder / 'rabbitmq.conf').write_text(
             f'load_definitions = {definitions}\n')
 
+    @contextlib.contextmanager
+    def _step(self, what):
+        began, ended = time.monotonic(), 'failed'
+        try:
+            yield
+            ended = 'done'
+        finally:
+            self._say(f'{ended}  {what}  {time.monotonic() - began:.1f} s')
+
     def _once(self, name, work):
         if name in self.plan.steps:
             return
-        with self._display.step(name):
+        with self._step(name):
             work()
         self.plan.steps.append(name)
         self.plan.save()
@@ -166,7 +177,7 @@ class Cloud:
     def _start(self, wanted):
         """Start services, all at once, unless they run as they should."""
         def start(service):
-            with self._display.step(f'start {service.name}'):
+            with self._step(f'start {service.name}'):
                 service.start()
                 service.wait()
 
@@ -177,11 +188,11 @@ class Cloud:
     def _discover(self):
         if set(self.plan.mapped) == self.plan.computes.keys():
             return
-        with self._display.step('discover hosts'):
+        with self._step('discover hosts'):
             schema.discover_hosts(self.plan)
         self.plan.mapped = list(self.plan.computes)
         self.plan.save()
 
     def _stop(self, daemon):
-        with self._display.step(f'stop {daemon.name}'):
+        with self._step(f'stop {daemon.name}'):
             daemon.stop()

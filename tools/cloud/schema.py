@@ -31,10 +31,13 @@ def create(plan):
                            f'CHARACTER SET utf8mb3')
 
 
-def fill(plan, display):
-    """Give each database its tables, Keystone an administrator, Nova cells."""
+def fill(plan, step):
+    """Give each database its tables, Keystone an administrator, Nova cells.
+
+    :param step: returns a context for each part, with a name.
+    """
     def work(what, job, *arguments):
-        with display.step(what):
+        with step(what):
             job(plan, *arguments)
 
     def all_of(jobs):
