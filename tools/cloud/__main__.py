@@ -11,7 +11,6 @@ import shutil
 import sys
 
 from openstack import exceptions
-import psutil
 
 from tests.integration import brokers
 from tests.integration import processes
@@ -63,8 +62,6 @@ def _parser():
                     help='the option of cell0-rebuild-wait')
     up.add_argument('--rebuild', choices=('buried', 'never_launched'),
                     default='buried', help='the same of cell0-rebuild')
-    up.add_argument('--computes', type=int, metavar='N',
-                    help='with a new cloud: its hosts (default: 2)')
     up.add_argument('--libvirt', action='store_true',
                     help='a host more, whose guests run: QEMU without KVM')
     down = command('down', _down, 'stop it')
@@ -96,10 +93,8 @@ def _planned(plan, options):
         for name in ('database_url', 'broker_url', 'memcached_url'):
             setattr(plan, name, os.environ.get(
                 f'CELL0_REBUILD_CLOUD_{name.upper()}'))
-        count = 2 if options.computes is None else options.computes
-        plan.computes = {
-            f'compute{number + 1}': plans.CELLS[number % len(plans.CELLS)]
-            for number in range(count)}
+        plan.computes = {'compute1': plans.CELLS[0],
+                         'compute2': plans.CELLS[1]}
     if options.libvirt:
         plan.computes[hypervisor.HOST] = plans.CELLS[0]
         plan.guests = [hypervisor.HOST]
@@ -153,16 +148,9 @@ def _down(cloud, options):
 
 
 def _status(cloud, options):
-    memory = {process.pid: process.info['memory_info'].rss
-              for process in psutil.process_iter(['memory_info'])}
-    total = 0
     for daemon in daemons.Daemon.all(cloud.plan.folder)[::-1]:
-        resident = sum(memory.get(pid, 0) for pid in daemon.members())
-        total += resident
-        OUT.print(
-            f'{daemon.name:<24} {"running" if daemon.running else "ENDED":<8}'
-            f' {daemon.recorded["pid"]:>7} {resident / 2**20:6.0f} MiB')
-    OUT.print(f'{total / 2**30:.2f} GiB resident')
+        OUT.print(f'{daemon.name:<24} {daemon.recorded["pid"]:>7} '
+                  f'{"running" if daemon.running else "ENDED"}')
 
 
 if __name__ == '__main__':

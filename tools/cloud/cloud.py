@@ -42,7 +42,6 @@ class Cloud:
         self._start([*services.broker(self.plan),
                      services.identity(self.plan)])
         self._once('accounts', lambda: contents.register(self.plan))
-        self._once('waiting', lambda: contents.admit_waiting(self.plan))
         self._start(services.openstack(self.plan))
         self._once('contents', lambda: contents.provide(self.plan))
         self._prepare_guests()

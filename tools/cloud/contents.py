@@ -50,14 +50,10 @@ def register(plan):
     for name, role in (('demo', 'member'), ('admin', 'admin')):
         identity.assign_project_role_to_user(
             demo, _user(identity, name), roles[role])
-
-
-def admit_waiting(plan):
-    """Make the user of the waiting service, a member of all projects."""
-    identity = connect(plan).identity
+    # The user of the waiting service, a member of all projects.
     identity.assign_domain_role_to_user(
-        'default', _user(identity, plans.WAITING),
-        identity.find_role('member'), inherited=True)
+        'default', _user(identity, plans.WAITING), roles['member'],
+        inherited=True)
 
 
 def provide(plan):
