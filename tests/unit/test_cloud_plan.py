@@ -4,11 +4,13 @@
 
 import json
 import pathlib
+import socket
 
 import fixtures
 import testtools
 import yaml
 
+from tests.integration import processes
 from tools.cloud import contents
 from tools.cloud import plan as plans
 from tools.cloud import services
@@ -98,6 +100,18 @@ class PlanTest(testtools.TestCase):
         self.assertEqual('rabbit://user:word@host:2/cell1',
                          self.plan.broker('cell1'))
         self.assertEqual('host:3', self.plan.memcached)
+
+    def test_nothing_is_started_whose_port_another_process_has(self):
+        with socket.create_server(('127.0.0.1', 0)) as server:
+            self.plan.ports['memcached'] = server.getsockname()[1]
+            memcached, = [service for service in services.infrastructure(
+                self.plan) if service.name == 'memcached']
+            # It would end at once, and who listens would pass for it.
+            memcached.command = ['sleep', '60']
+            self.addCleanup(memcached.daemon.stop)
+            error = self.assertRaises(processes.ProcessError, memcached.start)
+        self.assertIn(f'its port, {self.plan.ports["memcached"]}', str(error))
+        self.assertFalse(memcached.daemon.running)
 
     def test_clients_are_told_where_the_cloud_is(self):
         openrc = contents.write_access(self.plan)

@@ -33,6 +33,7 @@ class Service:
 
     :param ready: tells whether it does its work.
     :param options: of its configuration file.
+    :param port: of the loopback that it listens on, if it does.
     """
 
     plan: plans.Plan
@@ -42,6 +43,7 @@ class Service:
     environment: dict = dataclasses.field(default_factory=dict)
     file: pathlib.Path | None = None
     options: dict = dataclasses.field(default_factory=dict)
+    port: int | None = None
 
     @property
     def daemon(self):
@@ -62,8 +64,15 @@ class Service:
         return daemon.running and daemon.recorded['digest'] == self.digest
 
     def start(self):
-        """Start it, after a stop if it is running."""
+        """Start it, after a stop if it is running.
+
+        :raises ProcessError: if another process has its port.
+        """
         self.daemon.stop()
+        if self.port and processes.listens(self.port):
+            raise processes.ProcessError(
+                f'{self.name}: another process listens on its port, '
+                f'{self.port}')
         self.write()
         self.daemon.start(self.command, self.digest, **self.environment)
 
@@ -93,7 +102,7 @@ def infrastructure(plan):
     """Return MariaDB, memcached and what RabbitMQ needs, if they are ours."""
     ports = plan.ports
     return [
-        Service(plan, name, command, _listens(ports[name]))
+        Service(plan, name, command, _listens(ports[name]), port=ports[name])
         for url, name, command in (
             (plan.database_url, 'mariadb', databases.server_command(
                 plan.folder / 'mariadb', ports['mariadb'])),
@@ -112,7 +121,7 @@ def broker(plan):
         plan, 'rabbitmq', [brokers.SCRIPT], _listens(ports['rabbitmq']),
         brokers.environment(
             plan.folder / 'rabbitmq', ports['rabbitmq'],
-            ports['distribution'], ports['epmd']))]
+            ports['distribution'], ports['epmd']), port=ports['rabbitmq'])]
 
 
 def identity(plan):
@@ -159,7 +168,7 @@ def waiting(plan):
     return [Service(
         plan, name, [name, '--config-file', path],
         _listens(plan.ports['metrics']), {}, path, nova.waiting(plan),
-    )] if plan.enabled else []
+        plan.ports['metrics'])] if plan.enabled else []
 
 
 def computes(plan):
@@ -211,7 +220,7 @@ def _wsgi(plan, name, file, options, module, **environment):
             *([] if environment else [f'--pyargv=--config-file={path}'])],
         _answers(plan.url(name)),
         {key: value or path.parent for key, value in environment.items()},
-        path, options)
+        path, options, port)
 
 
 def _program(plan, name, binary, file, options, queue, virtual_host=''):
