@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plot results: python plots.py PLOT RESULTS FILE."""
+"""Plot a simulated outage: python plots.py RESULTS FILE."""
 
 import json
 import pathlib
@@ -18,19 +18,6 @@ matplotlib.rcParams.update({
 })
 
 from matplotlib import pyplot  # noqa: E402
-
-
-def running(results):
-    """Plot each way of getting a server on a cloud, until it is ACTIVE."""
-    found = results['found']
-    figure, axes = pyplot.subplots(figsize=(7, 3))
-    axes.boxplot([[sample['active'] for sample in samples]
-                  for samples in found.values()], vert=False)
-    axes.set_yticks(range(1, len(found) + 1), list(found))
-    axes.set_xlabel('seconds until ACTIVE')
-    axes.set_xlim(left=0)
-    figure.tight_layout()
-    return figure
 
 
 def waits(results):
@@ -57,10 +44,9 @@ def waits(results):
     return figure
 
 
-def main(plot, path, into):
+def main(path, into):
     """Write a plot of results."""
-    figure = {'running': running, 'waits': waits}[plot](
-        json.loads(pathlib.Path(path).read_text()))
+    figure = waits(json.loads(pathlib.Path(path).read_text()))
     figure.savefig(into, metadata={'Date': None})
 
 

@@ -52,7 +52,7 @@ def tell(found, made, docs, source):
                   rows)
 
 
-def plot(name, results, path):
+def plot(results, path):
     """Write a plot of a file of results.
 
     matplotlib is in no environment of the tests.
@@ -60,5 +60,5 @@ def plot(name, results, path):
     subprocess.run(
         [pathlib.Path(sys.executable).parent / 'uv', 'tool', 'run', '--quiet',
          '--constraints', ROOT / 'constraints/tools.txt', '--from',
-         'matplotlib', 'python', ROOT / 'tools/plots.py', name, results,
-         path], check=True)
+         'matplotlib', 'python', ROOT / 'tools/plots.py', results, path],
+        check=True)

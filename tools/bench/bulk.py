@@ -12,27 +12,23 @@ import real
 from tests.integration import clients
 
 CLIENTS = (1, 8, 32)
-# The client of each thread.
-_local = threading.local()
 # Each build has a compute ask Placement for all the servers that it has.
 HOSTS = 10
+# The servers of each kind are in two parts, in turn with the other kind.
+PARTS = 2
+# The client of each thread.
+_local = threading.local()
 
 
-def measure(servers, parts, numbers):
-    """Return what was measured with some clients, by their number.
-
-    :param servers: of each kind and number of clients.
-    :param parts: that they are done in, in turn with those of the other kind.
-    """
-    found = {}
+def measure(options):
+    """Return what was measured with some clients, by their number."""
+    found = {number: {'create': [], 'rebuild': []} for number in CLIENTS}
     with real.Cloud(HOSTS) as cloud:
-        for number in numbers:
-            found[number] = {'create': [], 'rebuild': []}
-            for part in range(parts):
-                kinds = ['create', 'rebuild']
-                for kind in kinds if part % 2 else kinds[::-1]:
-                    found[number][kind].append(
-                        sample(cloud, kind, number, servers // parts))
+        for number, kinds in found.items():
+            for part in range(PARTS):
+                for kind in list(kinds) if part % 2 else list(kinds)[::-1]:
+                    kinds[kind].append(sample(
+                        cloud, kind, number, options.servers // PARTS))
     return found
 
 
@@ -43,19 +39,18 @@ def sample(cloud, kind, number, count):
     before, began = cloud.usage(), time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(number) as executor:
         done = list(executor.map(functools.partial(_ask, cloud, kind), buried))
-    answered = time.perf_counter() - began
     servers = [server for server, *_ in done if server]
     failed = [error for *_, error in done if error]
     lost = cloud.wait_until_ended(*servers)
     active = time.perf_counter() - began
     if kind == 'rebuild':
         cloud.wait_until_clear(*{*servers} - {*lost})
-    cpu = real.spent(before, cloud.usage())
+    cpu = cloud.spent(before)
     cloud.remove_all(servers)
     return {
         'servers': len(servers) - len(lost),
         'failed': failed + [f'{server} is in ERROR' for server in lost],
-        'answered': answered, 'active': active, 'cpu': cpu,
+        'active': active, 'cpu': cpu,
         'waits': [seconds for _, seconds, _ in done]}
 
 

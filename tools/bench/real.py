@@ -5,8 +5,9 @@
 import collections
 import contextlib
 import os
-import pathlib
 import time
+
+import psutil
 
 from tests.integration import base
 from tests.integration import cloud as clouds
@@ -20,8 +21,6 @@ _LARGE = {'DEFAULT': {'compute_driver': 'fake.FakeDriver',
 # Else one of many hosts may get all that come at the same time.
 _SPREAD = {'filter_scheduler': {'host_subset_size': '100'}}
 _POLL = 0.005
-_TICK = os.sysconf('SC_CLK_TCK')
-_PAGE = os.sysconf('SC_PAGE_SIZE')
 
 
 class Cloud:
@@ -141,6 +140,11 @@ class Cloud:
             group: 'compute' if name in self._hosts else name
             for group, name in self.fixture.groups().items()})
 
+    def spent(self, before):
+        """Return the CPU seconds since an earlier usage, by name."""
+        return {name: seconds - before.get(name, (0, 0))[0]
+                for name, (seconds, _) in self.usage().items()}
+
 
 def wait(condition, pause=_POLL):
     """Wait until a condition is true."""
@@ -157,32 +161,25 @@ def usage(groups):
     :param groups: names by the ID of the group.
     """
     found = collections.defaultdict(lambda: [0.0, 0.0])
-    for _, fields in _processes():
-        name = groups.get(int(fields[2]))
-        if name is not None:
-            found[name][0] += (int(fields[11]) + int(fields[12])) / _TICK
-            found[name][1] += int(fields[21]) * _PAGE / 2 ** 20
-    return dict(found)
+    for process, group in _processes():
+        if name := groups.get(group):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                spent, memory = process.cpu_times(), process.memory_info()
+                found[name][0] += spent.user + spent.system
+                found[name][1] += memory.rss / 2 ** 20
+    return found
 
 
 def members(group):
     """Return the IDs of the processes of a group."""
-    return [pid for pid, fields in _processes() if int(fields[2]) == group]
+    return [process.pid for process, of in _processes() if of == group]
 
 
 def _processes():
-    """Yield the ID of each process, and its fields in proc(5) from state on.
-    """
-    for entry in pathlib.Path('/proc').glob('[0-9]*'):
-        with contextlib.suppress(OSError):
-            stat = (entry / 'stat').read_text()
-            yield entry.name, stat.rpartition(')')[2].split()
-
-
-def spent(before, after):
-    """Return the CPU seconds between two usages, by name."""
-    return {name: after[name][0] - before.get(name, (0, 0))[0]
-            for name in after}
+    """Yield each process with the ID of its group."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError):
+            yield process, os.getpgid(process.pid)
 
 
 class StatementLog:

@@ -10,11 +10,11 @@ from tests.integration import processes
 from tests.integration import settings
 
 
-def measure(rounds):
+def measure(options):
     """Return the samples of services, stock and enabled, in turn."""
     found = {}
     with real.Cloud() as cloud:
-        for number in range(rounds + 1):
+        for number in range(options.rounds + 1):
             for kind in ('stock', 'enabled'):
                 for service, start in (('nova-api', _api),
                                        ('nova-conductor', _conductor)):

@@ -9,14 +9,13 @@ import statistics
 BURIED = 'rebuild of a buried server'
 
 
-def startup(found):
-    """What activation adds to the start of services."""
-    yield ('service', '', 'CPU until it answers, s', 'memory, MiB')
-    for service, kinds in found.items():
-        for kind, samples in kinds.items():
-            yield (service, kind,
-                   _spread([sample['cpu'] for sample in samples]),
-                   _median([sample['mib'] for sample in samples]))
+def blobs(found):
+    """What is kept of a buried server."""
+    yield ('', 'RequestSpec of Nova, bytes', 'added while buried',
+           'added after the rebuild')
+    for name, sizes in found.items():
+        yield (name, sizes['buried']['stock'], sizes['buried']['added'],
+               sizes['rebuilt']['added'] if 'rebuilt' in sizes else '')
 
 
 def unaffected(found):
@@ -56,53 +55,30 @@ def alternatives(found):
                of('rpc'), of('http'))
 
 
-def _cpu(samples):
-    return [sum(sample['cpu'].values()) for sample in samples]
-
-
-def _active(samples):
-    return [sample['active'] for sample in samples]
+def startup(found):
+    """What activation adds to the start of services."""
+    yield ('service', '', 'CPU until it answers, s', 'memory, MiB')
+    for service, kinds in found.items():
+        for kind, samples in kinds.items():
+            yield (service, kind,
+                   _spread([sample['cpu'] for sample in samples]),
+                   _median([sample['mib'] for sample in samples]))
 
 
 def times(found):
     """The rebuild against its alternatives, timed."""
-    yield (*_TIMES, 'CPU of all, s', 'the rebuild by it: CPU')
-    rebuild = _cpu(found[BURIED])
-    for (way, samples), row in zip(found.items(), _times(found)):
-        yield (*row, _spread(_cpu(samples)),
-               '' if way == BURIED else _ratio(rebuild, _cpu(samples)))
-
-
-def running(found):
-    """The rebuild against its alternatives, timed on a running cloud."""
-    yield _TIMES
-    yield from _times(found)
-
-
-_TIMES = ('', 'until answered, s', 'until ACTIVE, s', 'the rebuild by it')
-
-
-def _times(found):
-    for way, samples in found.items():
-        yield (way,
-               _spread([sample['answer'] for sample in samples]),
-               _spread(_active(samples)), '' if way == BURIED
-               else _ratio(_active(found[BURIED]), _active(samples)))
-
-
-def scale(found):
-    """What many buried servers cost a rebuild and a recovery."""
-    yield ('buried servers', 'SQL statements of a rebuild',
-           'rebuild by create: time', 'rebuild by create: CPU',
-           'recover --dry-run: CPU, s', 'memory, MiB')
-    for count, parts in found.items():
-        rebuild, create = (parts['rebuild'][kind]
-                           for kind in ('rebuild', 'create'))
-        yield (f'{int(count):,}', parts['rebuild']['statements'],
-               _ratio(_active(rebuild), _active(create)),
-               _ratio(_cpu(rebuild), _cpu(create)),
-               f'{parts["recover"]["cpu"]:.1f}',
-               f'{parts["recover"]["mib"]:.0f}')
+    yield ('', 'until answered, s', 'until ACTIVE, s', 'the rebuild by it',
+           'CPU of all, s', 'the rebuild by it: CPU')
+    of = {way: {
+        'answer': [sample['answer'] for sample in samples],
+        'active': [sample['active'] for sample in samples],
+        'cpu': [sum(sample['cpu'].values()) for sample in samples]}
+        for way, samples in found.items()}
+    for way, kinds in of.items():
+        active, cpu = ('' if way == BURIED else _ratio(
+            of[BURIED][kind], kinds[kind]) for kind in ('active', 'cpu'))
+        yield (way, _spread(kinds['answer']), _spread(kinds['active']), active,
+               _spread(kinds['cpu']), cpu)
 
 
 def waiting(found):
@@ -121,16 +97,6 @@ def waiting(found):
                f'{of["probe"] * 1000:.0f}', f'{of["placement"]:.1%}',
                *(f'{of[name]:.0f}' for name in (
                    'writes', 'scheduler', 'requests', 'mib')))
-
-
-def cells(found):
-    """What many cells cost a rebuild."""
-    yield ('cells', 'SQL of a create in nova-api',
-           'of a rebuild', 'SQL of a create in conductor', 'of a rebuild')
-    for count, steps in found.items():
-        yield (count, *(steps[step]['sql'][service]
-                        for service in ('api', 'conductor')
-                        for step in ('create', BURIED)))
 
 
 def bulk(found):
@@ -181,15 +147,6 @@ def _many(kinds):
             waits[-1], waits[len(waits) // 2])
 
 
-def blobs(found):
-    """What is kept of a buried server."""
-    yield ('', 'RequestSpec of Nova, bytes', 'added while buried',
-           'added after the rebuild')
-    for name, sizes in found.items():
-        yield (name, sizes['buried']['stock'], sizes['buried']['added'],
-               sizes['rebuilt']['added'] if 'rebuilt' in sizes else '')
-
-
 def _spread(samples):
     """Return a median with its quartiles, as text."""
     low, _, high = statistics.quantiles(samples, n=4, method='inclusive')
@@ -218,7 +175,6 @@ def _ratio(samples, others):
 
 OF = {
     'counts': (unaffected, alternatives), 'blobs': (blobs,),
-    'cells': (cells,), 'startup': (startup,), 'times': (times,),
-    'scale': (scale,), 'waiting': (waiting,), 'bulk': (bulk,),
-    'returning': (returning,), 'running': (running,),
+    'startup': (startup,), 'times': (times,), 'waiting': (waiting,),
+    'bulk': (bulk,), 'returning': (returning,),
 }

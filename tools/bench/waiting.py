@@ -9,7 +9,6 @@ import time
 
 import real
 import requests
-import scale
 
 from tests.integration import processes
 
@@ -18,6 +17,18 @@ SHAPES = 20
 PROVIDERS = 1000
 # How long each of them is watched, in seconds.
 WATCHED = 120
+# Servers of a project: Nova counts these for its quota, also for a create.
+_OF_A_PROJECT = 100
+
+_KEYS = {
+    'cell0': {
+        'instances': 'uuid', 'instance_id_mappings': 'uuid', **dict.fromkeys((
+            'instance_extra', 'instance_info_caches', 'instance_faults',
+            'instance_system_metadata', 'instance_actions',
+            'block_device_mapping'), 'instance_uuid')},
+    'api': dict.fromkeys(
+        ('instance_mappings', 'request_specs'), 'instance_uuid'),
+}
 
 _METRIC = r'(?m)^cell0_rebuild_wait_{}(?:{{.*}})? (.*)$'
 _SWEEPS = 'sweep_seconds_count'
@@ -25,7 +36,7 @@ _COMPARED = (_SWEEPS, 'sweep_seconds_sum', 'probes_total',
              'probe_seconds_total', 'requests_total')
 
 
-def measure(counts=COUNTS):
+def measure(options):
     """Return what was measured with some servers that wait, by their count."""
     found = {}
     with real.Cloud() as cloud:
@@ -34,12 +45,12 @@ def measure(counts=COUNTS):
         with _Service(cloud):
             cloud.wait_until_told(*templates)
         there = 1
-        for count in counts:
+        for count in COUNTS:
             if count > there * SHAPES:
                 for number, template in enumerate(templates):
                     # Those of each shape have numbers of their own.
                     first = number * max(COUNTS)
-                    scale.clone(cloud, template, first + there,
+                    _clone(cloud, template, first + there,
                                 first + count // SHAPES - 1)
                 there = count // SHAPES
             found[count] = _watch(cloud, count)
@@ -55,6 +66,35 @@ def _bury(cloud, number):
     server = cloud.create(flavorRef=flavor)
     cloud.do.wait_for('ERROR', server)
     return server
+
+
+def _clone(cloud, template, first, last):
+    """Make rows of more servers like one."""
+    for database, tables in _KEYS.items():
+        for table, key in tables.items():
+            columns = [name for name, in cloud.query(
+                'SELECT column_name FROM information_schema.columns WHERE '
+                'table_schema = %s AND table_name = %s AND extra NOT LIKE %s',
+                database, table, '%auto_increment%')]
+            values = [_value(column, key) for column in columns]
+            cloud.query(
+                f'INSERT INTO {database}.{table} '
+                f'({", ".join(f"`{name}`" for name in columns)}) '
+                f'SELECT {", ".join(values)} FROM {database}.{table} AS t '
+                f'JOIN {database}.seq_{first}_to_{last} AS s '
+                f'WHERE t.{key} = %s',
+                template)
+            cloud.query(f'ANALYZE TABLE {database}.{table}')
+
+
+def _value(column, key):
+    if column == key:
+        return "CONCAT('00000000-0000-4000-8000-', LPAD(s.seq, 12, '0'))"
+    if column == 'uuid':
+        return 'UUID()'
+    if column == 'project_id':
+        return f"CONCAT('project-', s.seq DIV {_OF_A_PROJECT})"
+    return f't.`{column}`'
 
 
 def _providers(cloud):
@@ -138,7 +178,7 @@ def _watch(cloud, count):
         statements = log.count()
         writes = log.count('INSERT|UPDATE|DELETE', 'services|compute_nodes')
         seconds = time.perf_counter() - began
-        spent = real.spent(used, cloud.usage())
+        spent = cloud.spent(used)
         after, peak = service.all(), service.peak()
         waiting = service.metric('servers')
     if waiting != count:

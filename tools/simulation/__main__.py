@@ -39,7 +39,7 @@ def main():
             json.loads(path.read_text()), parts.PARTS[part].tables,
             DOCS if options.write_docs else None, 'tools/simulation')
         if options.write_docs and part == 'policies':
-            tables.plot('waits', path, DOCS / 'waits.svg')
+            tables.plot(path, DOCS / 'waits.svg')
 
 
 if __name__ == '__main__':

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is counted on a whole Nova in this process.
-
-Counts are the same in every run, so one run tells all.
-"""
+"""What is kept of buried servers, on a whole Nova in this process."""
 
 import base64
 import json
 import os
 import typing
-import unittest
 
 os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', '1')
 os.environ['OS_TEST_TIMEOUT'] = '0'
@@ -17,53 +13,12 @@ os.environ['OS_TEST_TIMEOUT'] = '0'
 # Before anything of Nova: it decides which kind of threads there are.
 from tests.functional.support import asking  # noqa: E402
 from tests.functional import base  # noqa: E402
-from tests.functional.api import costs  # noqa: E402
 from tests.functional.support import databases  # noqa: E402
 
 from cell0_rebuild import objects as our_objects  # noqa: E402
 
-CELLS = (1, 2, 8)
 NETWORKS = (1, 4, 16)
 FILE = 1000
-
-
-def count():
-    """Return what requests cost, stock and enabled, by service and kind."""
-    found = {}
-    for method in ('scenario', 'list_many'):
-        stock, enabled = costs.run(method)
-        for name, case in (('stock', stock), ('enabled', enabled)):
-            for step, counts in case.services.items():
-                found.setdefault(step, {})[name] = _by_service(counts)
-    del found['warm-up']
-    return found
-
-
-def _by_service(counts):
-    found = {}
-    for (service, kind), count in counts.items():
-        found.setdefault(kind, {})[service] = count
-    return found
-
-
-def count_cells():
-    """Return what a create and a rebuild cost with some cells."""
-    found = {}
-    for cells in CELLS:
-        # This process does nothing else.
-        costs.Enabled.NUMBER_OF_CELLS = cells
-        _run(costs.Enabled('scenario'))
-        found[cells] = {
-            step: _by_service(costs.Enabled.services[step])
-            for step in ('create', costs.REBUILD)}
-    return found
-
-
-def _run(case):
-    result = unittest.TestResult()
-    case.run(result)
-    for _, traceback in (*result.errors, *result.failures):
-        raise AssertionError(traceback[-5000:])
 
 
 class _Blobs(asking.AskingMixin, base.FunctionalTestCase):
@@ -92,9 +47,11 @@ class _Blobs(asking.AskingMixin, base.FunctionalTestCase):
                 self.no_host_fits()
 
 
-def measure_blobs():
+def measure(options):
     """Return the bytes that a RequestSpec grows by."""
-    _run(_Blobs('measure'))
+    result = _Blobs('measure').run()
+    for _, traceback in (*result.errors, *result.failures):
+        raise AssertionError(traceback[-5000:])
     return _Blobs.found
 
 
