@@ -14,10 +14,12 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger as ledgers
 from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
+
+if ty.TYPE_CHECKING:
+    from cell0_rebuild.wait import eyes
 
 LOG = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class Asking:
     """Asks, and remembers for a while what is not asked in each sweep."""
 
     def __init__(
-        self, eyes: protocols.Eyes, ledger: ledgers.Ledger,
+        self, eyes: eyes.Eyes, ledger: ledgers.Ledger,
         clock: collections.abc.Callable[[], values.Now],
     ) -> None:
         """Know nothing yet."""

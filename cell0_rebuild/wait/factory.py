@@ -21,18 +21,13 @@ from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 
 
-class _AcceptsAll:
+class _AcceptsAll(rebuilds.RebuildClient):
     """Requests nothing: every rebuild counts as accepted."""
 
     def request(
         self, server_id: str, project_id: str, image_id: str | None
     ) -> values.Answer:
         return values.Answer(values.Outcome.ACCEPTED)
-
-    def check(
-        self, failed: values.Answer, accepted: values.Waiting | None
-    ) -> None:
-        pass
 
 
 class _PublishesNothing(notices.Notices):
@@ -44,7 +39,7 @@ class _PublishesNothing(notices.Notices):
         return 0
 
 
-class _UpdatesNothing:
+class _UpdatesNothing(shown_status.ShownStatus):
     """Writes no status."""
 
     def update(
@@ -77,11 +72,11 @@ def sweeper(
     context = nova_context.get_admin_context()
     in_cell0 = cells.in_cell0(context)
     seen = eyes.Eyes(context, cfg.CONF, lambda: clock().seconds)
-    client: hands.Client = (
-        _AcceptsAll() if dry_run else rebuilds.RebuildClient(cfg.CONF))
-    teller, shower = (
-        (_PublishesNothing(in_cell0), _UpdatesNothing()) if dry_run else
-        (notices.Notices(in_cell0, at_once=once),
+    client, teller, shower = (
+        (_AcceptsAll(cfg.CONF), _PublishesNothing(in_cell0),
+         _UpdatesNothing(in_cell0)) if dry_run else
+        (rebuilds.RebuildClient(cfg.CONF),
+         notices.Notices(in_cell0, at_once=once),
          shown_status.ShownStatus(in_cell0)))
     # No later sweep would learn of an answer.
     patience: dict[str, None] = {'patience': None} if once or dry_run else {}

@@ -23,24 +23,12 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
     from oslo_config import cfg
 
+    from cell0_rebuild.wait import rebuilds
+
 # More requests than that are not open at the same time; see :mod:`decide`.
 _THREADS = 64
 
 _Servers = collections.abc.Sequence[values.Waiting]
-
-
-class Client(ty.Protocol):
-    """Requests rebuilds; see :class:`rebuilds.RebuildClient`."""
-
-    def request(
-        self, server_id: str, project_id: str, image_id: str | None
-    ) -> values.Answer:
-        """Request the rebuild of a server."""
-
-    def check(
-        self, failed: values.Answer, accepted: values.Waiting | None
-    ) -> None:
-        """Check that nova-api and Keystone answer others."""
 
 
 class Hands:
@@ -48,7 +36,7 @@ class Hands:
 
     def __init__(
         self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        client: Client, patience: float | None = 2.0,
+        client: rebuilds.RebuildClient, patience: float | None = 2.0,
     ) -> None:
         """Request nothing yet.
 

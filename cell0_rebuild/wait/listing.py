@@ -20,7 +20,6 @@ from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import queries
 from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import texts
@@ -103,7 +102,7 @@ def rows(
                 until if until is not None and until > now else None)
 
 
-def share(seen: protocols.Eyes, project_id: str) -> float:
+def share(seen: eyes.Eyes, project_id: str) -> float:
     """Return the share of a project, a whole one if Placement fails for it.
 
     :raises NoPlacement: if it answers nothing.
@@ -148,7 +147,7 @@ def _numbered(
 class _Asked:
     """Builds and asks what is the same for many servers only once."""
 
-    def __init__(self, seen: protocols.Eyes, context: ty.Any) -> None:
+    def __init__(self, seen: eyes.Eyes, context: ty.Any) -> None:
         self._eyes, self._context = seen, context
         self._kinds: dict[bytes, values.Kind | values.Reason] = {}
         self._rooms: dict[values.Question, values.Room] = {}

@@ -20,13 +20,17 @@ from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger as ledgers
-from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from oslo_config import cfg
+
+    from cell0_rebuild.wait import eyes
+    from cell0_rebuild.wait import hands
+    from cell0_rebuild.wait import notices
+    from cell0_rebuild.wait import shown_status
 
 LOG = logging.getLogger(__name__)
 
@@ -39,8 +43,8 @@ class Sweeper:
 
     def __init__(
         self, conf: collections.abc.Callable[[], cfg.ConfigOpts.GroupAttr],
-        eyes: protocols.Eyes, hands: protocols.Hands,
-        teller: protocols.Teller, shower: protocols.Shower,
+        eyes: eyes.Eyes, hands: hands.Hands,
+        teller: notices.Notices, shower: shown_status.ShownStatus,
         clock: collections.abc.Callable[[], values.Now] = times.now,
     ) -> None:
         """:param conf: returns the options, which a signal may change."""

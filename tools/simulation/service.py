@@ -11,7 +11,6 @@ import uuid
 from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import protocols
 from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
@@ -35,11 +34,10 @@ def _time(seconds):
     return samples.NOON + datetime.timedelta(seconds=seconds)
 
 
-class Service(protocols.Eyes, protocols.Hands, protocols.Teller,
-              protocols.Shower):
+class Service:
     """The eyes and the hands of a sweeper, and those whom it tells.
 
-    What is not defined here does nothing.
+    What is not defined here is never called.
     """
 
     def __init__(self, policy, aging=order.A_WHOLE_QUOTA):
@@ -135,6 +133,15 @@ class Service(protocols.Eyes, protocols.Hands, protocols.Teller,
     def published(self, uuid):
         """Return what everybody reads."""
         return texts.NO_HOST_HAS_ROOM.code.value
+
+    def load(self, uuids):
+        """Read nothing."""
+
+    def publish(self, reasons_of):
+        """Tell nobody."""
+
+    def update(self, waiting, shown):
+        """Show nobody as BUILD."""
 
     def request(self, servers):
         """Accept rebuilds; the scheduler takes them one by one."""

@@ -13,6 +13,7 @@ import testtools
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import hands
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
@@ -68,7 +69,7 @@ class HandsTest(testtools.TestCase):
             if project_id == 'slow':
                 goes_on.wait(PATIENCE)
             return ACCEPTED
-        client = mock.Mock(spec=hands.Client, request=request)
+        client = mock.Mock(spec=rebuilds.RebuildClient, request=request)
         found = hands.Hands(None, self.conf, client, patience=0.2)
         self.assertEqual(
             [values.Outcome.NOT_YET, values.Outcome.ACCEPTED],
@@ -81,7 +82,7 @@ class HandsTest(testtools.TestCase):
         self.assertEqual({}, found.answered())
 
     def test_who_is_held_is_not_asked_for(self):
-        client = mock.Mock(spec=hands.Client)
+        client = mock.Mock(spec=rebuilds.RebuildClient)
         [answer] = self.request([samples.server(held=True)], client)
         self.assertEqual(
             (values.Outcome.NOT_ASKED, values.Code.HELD),
