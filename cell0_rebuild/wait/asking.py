@@ -23,51 +23,33 @@ if ty.TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-# Seconds. The order says who is first, and a minute does not matter to it.
-# Where there are many projects, each has its turn.
-_SHARE_LIFE = 60.0
 # Of the time that Placement may be asked: for what does not find room. So many
 # seconds are saved up.
 _FIFTH, _SAVED = 0.2, 3.0
-# To tell what is short takes up to ten questions.
-_SHORT_LIFE = 300.0
 # How long a question rests that Placement fails for: it may be too hard, and
 # the failure may come after a minute.
 _FAILED = datetime.timedelta(minutes=5)
 # With so many that have no room each question is compared, at most.
 _COMPARED = 20
-# Of a project for which Placement fails: as if its quota were used up.
-_UNKNOWN = 1.0
 
 _Item = ty.TypeVar('_Item', bound=collections.abc.Hashable)
 _Answer = ty.TypeVar('_Answer')
 
 
 class Asking:
-    """Asks, and remembers for a while what is not asked in each sweep."""
+    """Asks, and notes the answers."""
 
     def __init__(
         self, eyes: eyes.Eyes, ledger: ledgers.Ledger,
         clock: collections.abc.Callable[[], values.Now],
     ) -> None:
-        """Know nothing yet."""
         self._eyes, self._ledger, self._clock = eyes, ledger, clock
-        self._shares = times.Expiring[str, float](
-            _SHARE_LIFE, lambda: self._clock().seconds)
-        self._short = times.Expiring[values.Question, values.Reason](
-            _SHORT_LIFE, lambda: self._clock().seconds)
         self._extra = times.Allowance(_SAVED)
 
     def begin(self, run: known.Run) -> None:
-        """Tell a sweep what is known from earlier ones."""
-        self._shares.keep({
-            server.project_id for server in run.waiting.values()})
-        self._short.drop_old()
+        """Earn what may be spent in a sweep."""
         self._extra.earn(
             run.now.seconds, run.section.probe_budget / 100 * _FIFTH)
-        run.answers.shares.update(self._shares.items())
-        run.answers.old_shares.update(self._shares.old())
-        run.answers.short.update(self._short.items())
 
     def _asked(
         self, item: _Item, ask: collections.abc.Callable[[_Item], _Answer],
@@ -144,15 +126,14 @@ class Asking:
     def shares(self, project_ids: list[str], run: known.Run) -> None:
         """Ask what projects use, while the budget allows it."""
         for project_id in project_ids:
-            if self._extra and not run.stopped():
-                share, seconds = self._asked(project_id, self._eyes.share, run)
-                self._extra.spend(seconds)
-                self._shares.put(
-                    project_id, _UNKNOWN if share is None else share)
-            share = self._shares.get(project_id)
-            run.answers.shares[project_id] = (
-                _UNKNOWN if share is None else share)
-        run.answers.old_shares.clear()
+            if run.stopped() or not self._extra:
+                break
+            share, seconds = self._asked(project_id, self._eyes.share, run)
+            self._extra.spend(seconds)
+            self._ledger.shares.put(
+                project_id, ledgers.UNKNOWN if share is None else share,
+                self._clock().seconds)
+        run.answers.shares_end = True
 
     def short(self, questions: list[values.Question], run: known.Run) -> None:
         """Ask what is short, likewise."""
@@ -162,6 +143,5 @@ class Asking:
             reason, seconds = self._asked(question, self._eyes.short, run)
             self._extra.spend(seconds)
             reason = reason or texts.NO_HOST_HAS_ROOM
-            self._short.put(question, reason)
-            run.answers.short[question] = reason
+            self._ledger.short.put(question, reason, self._clock().seconds)
         run.answers.short_ends = True

@@ -75,11 +75,12 @@ class Decision:
         # Unknown ones come before old ones.
         projects = sorted({
             queue.project_id for queue in with_room
-            if queue.project_id not in self._answers.shares
-            or queue.project_id in self._answers.old_shares},
-            key=lambda one: (one in self._answers.shares, one))
-        if projects and self._section.order == 'fair' and (
-                not self._ledger.hosts.stopped):
+            if not self._ledger.shares.is_good(
+                queue.project_id, self._now.seconds)},
+            key=lambda one: (one in self._ledger.shares, one))
+        if projects and not self._answers.shares_end and (
+                self._section.order == 'fair'
+                and not self._ledger.hosts.stopped):
             return commands.AskShares(projects)
         self._fill_batch(with_room)
         if self._batch:
@@ -154,7 +155,7 @@ class Decision:
         reason = self._verdicts[kind]
         if reason is texts.NO_HOST_HAS_ROOM and (
                 question not in self._short
-                and question not in self._answers.short
+                and question not in self._ledger.short
                 and any(self._seen.told(server.uuid) != reason.code.value
                         for server in queue.servers)):
             self._short[question] = None
@@ -188,8 +189,8 @@ class Decision:
         self, question: values.Question, room: values.Room
     ) -> values.Reason:
         """Return that there is no room, and what is short."""
-        return room.problem or self._answers.short.get(
-            question, texts.NO_HOST_HAS_ROOM)
+        return (room.problem or self._ledger.short.get(question)
+                or texts.NO_HOST_HAS_ROOM)
 
     def _fill_batch(self, queues: list[candidates.Queue]) -> None:
         """Note who is sent next, and why the others are not."""
@@ -280,7 +281,7 @@ class Decision:
                 queue.project_id, (None, 0.0))[1],
             waste.of(queue.project_id, now), waste.of(queue.kind, now),
             waste.of(server.uuid, now), order.turn(
-                server, self._answers.shares.get(queue.project_id, 0.0)
+                server, self._ledger.share(queue.project_id)
                 if self._section.order == 'fair' else 0.0))
 
     def _is_out(self, server: values.Waiting) -> bool:

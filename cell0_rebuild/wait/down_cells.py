@@ -42,7 +42,8 @@ class DownCells:
         self, clock: collections.abc.Callable[[], float] = time.monotonic
     ) -> None:
         """:param clock: seconds that never go back."""
-        self._down = times.Expiring[str, bool](_LIFE, clock)
+        self._clock = clock
+        self._down = times.Expiring[str, bool](_LIFE)
         self._said: set[str] = set()
 
     @contextlib.contextmanager
@@ -55,12 +56,12 @@ class DownCells:
         :raises CellDown: if that fails, or has failed in the last minute.
         """
         uuid = str(cell.uuid)
-        if self._down.is_good(uuid):
+        if self._down.is_good(uuid, self._clock()):
             raise CellDown(uuid)
         try:
             yield
         except _ERRORS as error:
-            self._down.put(uuid, True)
+            self._down.put(uuid, True, self._clock())
             self._say(uuid, cell, error)
             raise CellDown(uuid) from error
         self._down.drop(uuid)

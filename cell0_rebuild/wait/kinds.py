@@ -49,9 +49,9 @@ class Kinds:
         :param clock: seconds that never go back.
         """
         self._context, self._clock = context, clock
-        self._keys = times.Expiring[str, bytes](_LIFE, clock)
+        self._keys = times.Expiring[str, bytes](_LIFE)
         self._known = times.Expiring[
-            bytes, ty.Union[values.Kind, values.Reason]](_LIFE, clock)
+            bytes, ty.Union[values.Kind, values.Reason]](_LIFE)
 
     def of(self, uuids: _Uuids) -> dict[str, values.Kind | values.Reason]:
         """Return the kinds of servers, or why they have none.
@@ -64,14 +64,15 @@ class Kinds:
         self._look_up([uuid for uuid in uuids if uuid not in self._keys],
                       self._clock() + _SPENT)
         # Of very many servers, the look-up alone takes all of its time.
-        end = self._clock() + _SPENT
+        now = self._clock()
+        end = now + _SPENT
         for key, uuid in self._first_of_each(uuids).items():
             if key not in self._known:
                 self._learn(key, uuid, end)
         self._look_up([uuid for uuid in uuids if uuid in self._keys
-                       and not self._keys.is_good(uuid)], end)
+                       and not self._keys.is_good(uuid, now)], end)
         first = self._first_of_each(uuids)
-        for key in self._known.old():
+        for key in self._known.old(now):
             if key in first:
                 self._learn(key, first[key], end)
         found: dict[str, values.Kind | values.Reason] = {}
@@ -103,13 +104,13 @@ class Kinds:
             for uuid, key in spec_key.find(
                     self._context,
                     uuids[first:first + spec_key.PAGE]).items():
-                self._keys.put(uuid, key)
+                self._keys.put(uuid, key, self._clock())
 
     def _learn(self, key: bytes, uuid: str, end: float) -> None:
         if self._clock() >= end:
             return
         try:
-            self._known.put(key, self._find(uuid))
+            self._known.put(key, self._find(uuid), self._clock())
         except why.NotBuried:
             self._known.drop(key)
 

@@ -37,10 +37,8 @@ class Answers:
     :param rooms_end: whether it is asked about no more of them.
     :param groups: where the members of server groups are.
     :param builds: whether the ledger has learned how builds have ended.
-    :param shares: of the quota that a project uses, perhaps of old.
-    :param old_shares: whose share was not asked for a while.
-    :param short: what is short, where there is no room.
-    :param short_ends: whether nothing more is asked about that.
+    :param shares_end: whether no more is asked about what projects use.
+    :param short_ends: whether no more is asked about what is short.
     :param not_asked: why no rebuild was requested after all, by the UUIDs.
     """
 
@@ -50,10 +48,7 @@ class Answers:
     groups: dict[str, values.Members] = dataclasses.field(
         default_factory=dict)
     builds: bool = False
-    shares: dict[str, float] = dataclasses.field(default_factory=dict)
-    old_shares: set[str] = dataclasses.field(default_factory=set)
-    short: dict[values.Question, values.Reason] = dataclasses.field(
-        default_factory=dict)
+    shares_end: bool = False
     short_ends: bool = False
     not_asked: dict[str, values.Reason | None] = dataclasses.field(
         default_factory=dict)

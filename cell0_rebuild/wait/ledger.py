@@ -9,7 +9,6 @@ reads again what Nova knows.
 
 from __future__ import annotations
 
-import collections
 import collections.abc
 import dataclasses
 import datetime
@@ -19,6 +18,7 @@ import typing as ty
 from cell0_rebuild.wait import broken_hosts
 from cell0_rebuild.wait import rests
 from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 from cell0_rebuild.wait import waste
 
@@ -39,6 +39,13 @@ LOST = datetime.timedelta(hours=1)
 HISTORY = datetime.timedelta(hours=2)
 
 _MINUTE, _DAY = 60.0, 24 * 3600.0
+# Seconds. The order says who is first, and a minute does not matter to it.
+# Where there are many projects, each has its turn.
+_SHARE_LIFE = 60.0
+# Of a project for which Placement fails: as if its quota were used up.
+UNKNOWN = 1.0
+# To tell what is short takes up to ten questions.
+_SHORT_LIFE = 300.0
 _FIVE_MINUTES = datetime.timedelta(minutes=5)
 
 # What owners read of a refusal, in place of an answer that is for operators.
@@ -94,6 +101,8 @@ class Ledger:
     :ivar waste: of servers, kinds and projects.
     :ivar hosts: how builds on hosts have ended.
     :ivar rooms: the last answers of Placement, and when they came.
+    :ivar shares: of the quotas that projects use.
+    :ivar short: what is short, where there is no room.
     :ivar accepted: the server whose rebuild was accepted last.
     :ivar trusted: the projects whose last request was accepted.
     :ivar away: the projects whose requests got no answer since any was
@@ -109,12 +118,16 @@ class Ledger:
         self.trusted: set[str] = set()
         self.away: dict[str, tuple[set[str], float]] = {}
         self.rooms: dict[values.Question, tuple[values.Room, float]] = {}
+        self.shares = times.Expiring[str, float](_SHARE_LIFE)
+        self.short = times.Expiring[values.Question, values.Reason](
+            _SHORT_LIFE)
         self._widths: dict[values.Shape, int] = {}
-        # What is left, and when that has changed last.
-        self._credits: dict[str | values.Shape, tuple[int, float]] = {}
+        # What is left.
+        self._credits = times.Expiring[
+            ty.Union[str, values.Shape], int](_DAY)
+        self._requested: list[float] = []
         # The projects that filters have refused since one found a host.
         self._refusers: dict[values.Shape, set[str]] = {}
-        self._requested: collections.deque[float] = collections.deque()
         self._ended: dict[str, values.Build] = {}
         self._has_recalled = False
 
@@ -134,6 +147,14 @@ class Ledger:
         return per_minute - sum(
             then > now - _MINUTE for then in self._requested)
 
+    def share(self, project_id: str) -> float:
+        """Return the part of its quota that a project uses, perhaps of old.
+
+        If Placement did not tell, it is as if the quota were used up.
+        """
+        share = self.shares.get(project_id)
+        return UNKNOWN if share is None else share
+
     def keep(
         self, projects: collections.abc.Set[str],
         shapes: collections.abc.Set[values.Shape], now: float,
@@ -144,11 +165,14 @@ class Ledger:
         forgotten after a day.
         """
         self.rests.forget_old(now)
+        self.short.drop_old(now)
+        self._credits.drop_old(now)
+        self._requested = [
+            then for then in self._requested if then > now - _MINUTE]
+        self.shares.keep(projects)
         self.trusted &= projects
         self.away = {project_id: away for project_id, away
                      in self.away.items() if project_id in projects}
-        self._credits = {account: (left, at) for account, (left, at)
-                         in self._credits.items() if at + _DAY > now}
         questions = {shape.question for shape in shapes}
         self.rooms = {question: room for question, room in self.rooms.items()
                       if question in questions}
@@ -201,9 +225,6 @@ class Ledger:
         former = self.on_their_way.pop(server.uuid, None)
         if former is None and outcome not in (*_AWAY, *_OF_PROJECTS):
             self._requested.append(now.seconds)
-        while self._requested and (
-                self._requested[0] <= now.seconds - _MINUTE):
-            self._requested.popleft()
         if outcome in (_Outcome.ACCEPTED, _Outcome.NOT_YET):
             self._is_sent(request, outcome is _Outcome.NOT_YET, now)
         elif outcome in _AWAY:
@@ -312,7 +333,8 @@ class Ledger:
         self._refusers.pop(kind.shape, None)
         for account in (project_id, kind.shape):
             left = self._left(account)
-            self._credits[account] = min(left + 1, max(left, _EARNED)), now
+            self._credits.put(
+                account, min(left + 1, max(left, _EARNED)), now)
 
     def _found_no_host(
         self, sent: Sent, section: cfg.ConfigOpts.GroupAttr, now: float
@@ -336,13 +358,14 @@ class Ledger:
             self._widths.get(kind.shape, 1) // 2, 1)
         for account, is_out in ((project_id, True), (kind.shape, many)):
             left = max(self._left(account) - 1, 0)
-            self._credits[account] = left, now
+            self._credits.put(account, left, now)
             if is_out and not left:
                 self.rests.begin(account, texts.FILTERS_REFUSE, now,
                                  section.backoff, section.backoff)
 
     def _left(self, account: str | values.Shape) -> int:
-        return self._credits.get(account, (_CREDITS, 0.0))[0]
+        left = self._credits.get(account)
+        return _CREDITS if left is None else left
 
     def lost(self, now: datetime.datetime) -> list[str]:
         """Forget the servers that are on their way for too long."""

@@ -23,6 +23,7 @@ from oslo_utils import timeutils
 from cell0_rebuild import db_errors
 from cell0_rebuild import texts
 from cell0_rebuild.wait import outages
+from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
@@ -37,8 +38,8 @@ _PAGE = 500
 # of servers another reason at once, and the next sweep must not wait for them.
 _MOST = 100
 
-# After so many seconds it is read again what was told: another service, which
-# has ended since, may have told something else.
+# Seconds. Then what was told is read again: another service, which has ended
+# since, may have told something else.
 _LIFE = 300.0
 
 
@@ -59,8 +60,7 @@ class Notices:
         """
         self._context, self._clock = context, clock
         self._at_once = at_once
-        self._published: dict[str, str | None] = {}
-        self._good_until = clock() + _LIFE
+        self._published = times.Expiring[str, ty.Optional[str]](_LIFE)
         self._changed: dict[str, str] = {}
 
     def publish(
@@ -79,9 +79,9 @@ class Notices:
         self.load(reasons_of)
         changed = {uuid: reason.code.value for uuid, reason
                    in reasons_of.items()
-                   if reason.code.value != self._published[uuid]}
+                   if reason.code.value != self.published(uuid)}
         due = [uuid for uuid, code in changed.items()
-               if self._at_once or self._published[uuid] is None
+               if self._at_once or self.published(uuid) is None
                or self._changed.get(uuid) == code]
         self._changed = changed
         written = (uuid for uuid in due if self._write(uuid, reasons_of[uuid]))
@@ -93,26 +93,21 @@ class Notices:
 
     def load(self, uuids: collections.abc.Collection[str]) -> None:
         """Read what was published of these servers; forget all others."""
-        if self._clock() >= self._good_until:
-            published: dict[str, str | None] = {}
-            good_until = self._clock() + _LIFE
-        else:
-            published = {uuid: code for uuid, code in self._published.items()
-                         if uuid in uuids}
-            good_until = self._good_until
-        unknown = [uuid for uuid in uuids if uuid not in published]
-        published.update(dict.fromkeys(unknown))
+        now = self._clock()
+        self._published.keep(uuids)
+        unknown = [uuid for uuid in uuids
+                   if not self._published.is_good(uuid, now)]
         for first in range(0, len(unknown), _PAGE):
-            published.update({
-                uuid: values.parsed(message)[0] for uuid, message in messages(
-                    self._context, unknown[first:first + _PAGE]).items()})
-        # Not before all of it is read: that may fail.
-        self._published, self._good_until = published, good_until
+            page = unknown[first:first + _PAGE]
+            told = messages(self._context, page)
+            for uuid in page:
+                code, _ = values.parsed(told.get(uuid, ''))
+                self._published.put(uuid, code or None, now)
 
     def _write(self, uuid: str, reason: values.Reason) -> bool:
         written = tell(self._context, uuid, reason)
         if written:
-            self._published[uuid] = reason.code.value
+            self._published.put(uuid, reason.code.value, self._clock())
         return written
 
 

@@ -47,33 +47,31 @@ class Allowance:
 
 
 class Expiring(ty.Generic[_Key, _Value]):
-    """Values that are good for so many seconds."""
+    """Values that are good for so many seconds.
 
-    def __init__(
-        self, seconds: float,
-        clock: collections.abc.Callable[[], float] = time.monotonic,
-    ) -> None:
-        """:param clock: seconds that never go back."""
-        self._seconds, self._clock = seconds, clock
+    The present is in seconds of a clock that never goes back.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._known: dict[_Key, tuple[_Value, float]] = {}
 
-    def put(self, key: _Key, value: _Value) -> None:
+    def put(self, key: _Key, value: _Value, now: float) -> None:
         """Remember a value from now on."""
-        self._known[key] = value, self._clock() + self._seconds
+        self._known[key] = value, now + self._seconds
 
     def get(self, key: _Key) -> _Value | None:
         """Return the value of a key, also an old one; None if unknown."""
         found = self._known.get(key)
         return None if found is None else found[0]
 
-    def is_good(self, key: _Key) -> bool:
+    def is_good(self, key: _Key, now: float) -> bool:
         """Tell whether a value is known and not too old."""
         found = self._known.get(key)
-        return found is not None and found[1] > self._clock()
+        return found is not None and found[1] > now
 
-    def old(self) -> list[_Key]:
+    def old(self, now: float) -> list[_Key]:
         """Return the keys of what is too old, the oldest first."""
-        now = self._clock()
         old = [key for key, (_, until) in self._known.items() if until <= now]
         return sorted(old, key=lambda key: self._known[key][1])
 
@@ -81,9 +79,9 @@ class Expiring(ty.Generic[_Key, _Value]):
         """Forget a key."""
         self._known.pop(key, None)
 
-    def drop_old(self) -> None:
+    def drop_old(self, now: float) -> None:
         """Forget all that is too old."""
-        for key in self.old():
+        for key in self.old(now):
             del self._known[key]
 
     def keep(self, keys: collections.abc.Container[_Key]) -> None:

@@ -68,8 +68,7 @@ class DecideTestCase(testtools.TestCase):
                 {kind.shape.question: room for kind, room in rooms.items()},
                 builds=True, groups={
                     queue.kind.shape.group: values.Members()
-                    for queue in queues},
-                shares={queue.project_id: 0.0 for queue in queues}),
+                    for queue in queues}, shares_end=True),
             self.ledger, self.section, self.present())
 
     def refusal(self, kind=SMALL, **known):
