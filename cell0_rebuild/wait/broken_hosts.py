@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import datetime
+import itertools
 import operator
 
 from cell0_rebuild.wait import values
@@ -25,8 +26,15 @@ _PAUSE = datetime.timedelta(minutes=30)
 # So many on their way are as good as no bound.
 _WIDEST = 1024
 
+# A rebuild that takes longer needs an operator: its conductor may have died.
+LOST = datetime.timedelta(hours=1)
+# How far back builds are read.
+HISTORY = datetime.timedelta(hours=2)
+# So many that land let any number be sent.
+_LAST = 10
+
 # The order of builds.
-WHEN = operator.attrgetter('at', 'uuid')
+_WHEN = operator.attrgetter('at', 'uuid')
 
 _Failed = list[values.Build]
 
@@ -58,7 +66,7 @@ class BrokenHosts:
         self._since: _Failed = []
         self._of: dict[str, _Failed] = collections.defaultdict(list)
         self._on: dict[str, _Failed] = collections.defaultdict(list)
-        for build in sorted(builds, key=WHEN):
+        for build in sorted(builds, key=_WHEN):
             if build.state is values.State.LANDED:
                 self._landed(build)
             else:
@@ -120,6 +128,51 @@ class BrokenHosts:
         self._of[build.project_id].append(build)
         for host in build.hosts:
             self._on[host].append(build)
+
+
+class Builds:
+    """What is known of the builds of a while, whoever requested them.
+
+    :ivar hosts: how they have ended.
+    :ivar others: those in progress that this service did not request.
+    """
+
+    def __init__(self) -> None:
+        self.hosts = BrokenHosts()
+        self.others: list[values.Build] = []
+        self._ended: dict[str, values.Build] = {}
+
+    def learn(
+        self, builds: collections.abc.Iterable[values.Build],
+        now: datetime.datetime,
+    ) -> None:
+        """Note what was read.
+
+        Those that are not read again, because the server was deleted or its
+        cell is away, are known as long.
+
+        :param builds: without those that this service knows to be on their
+            way.
+        """
+        read = {build.uuid: build for build in builds}
+        self.others = [
+            build for build in read.values()
+            if build.state in values.BUILDING and build.at + LOST > now]
+        self._ended.update(
+            (uuid, build) for uuid, build in read.items()
+            if build.state in (
+                values.State.LANDED, values.State.FAILED_ON_HOST))
+        ended = sorted(self._ended.values(), key=_WHEN)
+        first = max(now - HISTORY, next(
+            (build.at for build in ended
+             if build.state is values.State.FAILED_ON_HOST), now))
+        # The last that landed before tell how many may be sent.
+        last = itertools.islice((
+            build for build in reversed(ended)
+            if build.state is values.State.LANDED), _LAST)
+        self._ended = {build.uuid: build for build in (
+            *last, *(build for build in ended if build.at >= first))}
+        self.hosts = BrokenHosts(self._ended.values())
 
 
 def _projects(failed: _Failed) -> set[str]:

@@ -24,7 +24,7 @@ if ty.TYPE_CHECKING:
 Groups = dict[tuple[str, values.Kind], list[values.Waiting]]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
 class Queue:
     """Servers of one kind and project, the first first."""
 
@@ -86,8 +86,7 @@ def ready(
     reasons: dict[str, values.Reason] = {}
     for server in waiting:
         reason = (why_held(server, section, now.utc)
-                  or ledger.rests.reason(server.project_id, now.seconds)
-                  or ledger.rests.reason(server.uuid, now.seconds))
+                  or ledger.why_rests(server, now.seconds))
         if reason is not None:
             reasons[server.uuid] = reason
         elif server.uuid not in ledger.on_their_way:

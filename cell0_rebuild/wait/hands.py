@@ -25,7 +25,7 @@ if ty.TYPE_CHECKING:
 
     from cell0_rebuild.wait import rebuilds
 
-# More requests than that are not open at the same time; see :mod:`decide`.
+# More requests than that are not open at the same time; see :mod:`batch`.
 _THREADS = 64
 
 _Servers = collections.abc.Sequence[values.Waiting]

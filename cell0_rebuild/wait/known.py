@@ -53,6 +53,12 @@ class Answers:
     not_asked: dict[str, values.Reason | None] = dataclasses.field(
         default_factory=dict)
 
+    def room_of(self, shape: values.Shape) -> values.Room:
+        """Return what Placement has, and what the group leaves of it."""
+        members = self.groups.get(shape.group or '')
+        room = self.rooms[shape.question]
+        return room if members is None else members.narrowed(room)
+
 
 @dataclasses.dataclass
 class SweepResult:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import datetime
-import itertools
 import typing as ty
 
 from cell0_rebuild.wait import broken_hosts
@@ -26,17 +25,10 @@ if ty.TYPE_CHECKING:
     from oslo_config import cfg
 
 _Outcome, _State = values.Outcome, values.State
-_BUILDING = (_State.BUILDING, _State.SPAWNING)
-_ON_HOST = (*_BUILDING, _State.LANDED, _State.FAILED_ON_HOST)
+_ON_HOST = (*values.BUILDING, _State.LANDED, _State.FAILED_ON_HOST)
 
 # Most builds end in this time.
 SLOW = datetime.timedelta(minutes=15)
-
-# A rebuild that takes longer needs an operator: its conductor may have died.
-LOST = datetime.timedelta(hours=1)
-
-# How far back builds are read.
-HISTORY = datetime.timedelta(hours=2)
 
 _MINUTE, _DAY = 60.0, 24 * 3600.0
 # Seconds. The order says who is first, and a minute does not matter to it.
@@ -64,9 +56,6 @@ _AWAY = (*NO_ANSWER, _Outcome.LATER)
 # How long who got no answer rests, at first and at most.
 _SOON, _A_MINUTE = datetime.timedelta(seconds=2), datetime.timedelta(minutes=1)
 
-# So many that land let any number be sent.
-_LAST = 10
-
 # So many projects that fail alike are not explained by any one of them.
 _MANY = 3
 # So many vain calls of the scheduler are free, for a project and for a shape.
@@ -76,7 +65,7 @@ _CREDITS, _EARNED = 30, 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Sent:
+class Sent(values.Request):
     """A server whose rebuild was requested.
 
     :param at: when the sweep began that requested it.
@@ -85,8 +74,6 @@ class Sent:
     :param is_open: whether the request was not answered yet.
     """
 
-    server: values.Waiting
-    kind: values.Kind
     at: datetime.datetime
     state: values.State = _State.SENT
     is_open: bool = False
@@ -96,10 +83,9 @@ class Ledger:
     """What the service remembers.
 
     :ivar on_their_way: the servers that are being rebuilt, by their UUIDs.
-    :ivar others: the builds in progress of other services.
     :ivar rests: of servers, projects, kinds, shapes and questions.
     :ivar waste: of servers, kinds and projects.
-    :ivar hosts: how builds on hosts have ended.
+    :ivar builds: on hosts, and how they have ended.
     :ivar rooms: the last answers of Placement, and when they came.
     :ivar shares: of the quotas that projects use.
     :ivar short: what is short, where there is no room.
@@ -111,9 +97,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self.on_their_way: dict[str, Sent] = {}
-        self.others: list[values.Build] = []
         self.rests, self.waste = rests.Rests(), waste.Waste()
-        self.hosts = broken_hosts.BrokenHosts()
+        self.builds = broken_hosts.Builds()
         self.accepted: values.Waiting | None = None
         self.trusted: set[str] = set()
         self.away: dict[str, tuple[set[str], float]] = {}
@@ -128,7 +113,6 @@ class Ledger:
         self._requested: list[float] = []
         # The projects that filters have refused since one found a host.
         self._refusers: dict[values.Shape, set[str]] = {}
-        self._ended: dict[str, values.Build] = {}
         self._has_recalled = False
 
     def width(self, kind: values.Kind, at_once: int) -> int:
@@ -141,6 +125,13 @@ class Ledger:
         if self.rests.times(kind):
             return 1
         return min(self._widths.get(kind.shape, 1), at_once)
+
+    def why_rests(
+        self, server: values.Waiting, now: float
+    ) -> values.Reason | None:
+        """Return why a server or its project rests; None if neither does."""
+        return (self.rests.reason(server.project_id, now)
+                or self.rests.reason(server.uuid, now))
 
     def left_in_minute(self, per_minute: int, now: float) -> int:
         """Return how many rebuilds may be requested in this minute."""
@@ -309,7 +300,7 @@ class Ledger:
         sent = self.on_their_way[uuid]
         if sent.state is _State.SENT and state in _ON_HOST:
             self._found_host(sent, section, now.seconds)
-        if state in (_State.SENT, *_BUILDING):
+        if state in (_State.SENT, *values.BUILDING):
             self.on_their_way[uuid] = dataclasses.replace(sent, state=state)
             return False
         del self.on_their_way[uuid]
@@ -370,7 +361,7 @@ class Ledger:
     def lost(self, now: datetime.datetime) -> list[str]:
         """Forget the servers that are on their way for too long."""
         uuids = [uuid for uuid, sent in self.on_their_way.items()
-                 if sent.at + LOST <= now]
+                 if sent.at + broken_hosts.LOST <= now]
         for uuid in uuids:
             del self.on_their_way[uuid]
         return uuids
@@ -379,27 +370,7 @@ class Ledger:
         self, builds: collections.abc.Iterable[values.Build],
         now: datetime.datetime,
     ) -> None:
-        """Note the builds of a while, whoever requested them.
-
-        Those that are not read again, because the server was deleted or its
-        cell is away, are known as long.
-        """
-        read = {build.uuid: build for build in builds
-                if build.uuid not in self.on_their_way}
-        self.others = [
-            build for build in read.values()
-            if build.state in _BUILDING and build.at + LOST > now]
-        self._ended.update(
-            (uuid, build) for uuid, build in read.items()
-            if build.state in (_State.LANDED, _State.FAILED_ON_HOST))
-        ended = sorted(self._ended.values(), key=broken_hosts.WHEN)
-        first = max(now - HISTORY, next(
-            (build.at for build in ended
-             if build.state is _State.FAILED_ON_HOST), now))
-        # The last that landed before tell how many may be sent.
-        last = itertools.islice((
-            build for build in reversed(ended)
-            if build.state is _State.LANDED), _LAST)
-        self._ended = {build.uuid: build for build in (
-            *last, *(build for build in ended if build.at >= first))}
-        self.hosts = broken_hosts.BrokenHosts(self._ended.values())
+        """Note the builds of a while, whoever requested them."""
+        self.builds.learn((
+            build for build in builds
+            if build.uuid not in self.on_their_way), now)

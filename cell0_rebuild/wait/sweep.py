@@ -15,8 +15,8 @@ import typing as ty
 from oslo_log import log as logging
 
 from cell0_rebuild.wait import asking
+from cell0_rebuild.wait import broken_hosts
 from cell0_rebuild.wait import candidates
-from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger as ledgers
@@ -102,8 +102,7 @@ class Sweeper:
         """
         ledger, now = self._ledger, run.now
         self._note([
-            (values.Request(sent.server, sent.kind), answer)
-            for uuid, answer in self._hands.answered().items()
+            (sent, answer) for uuid, answer in self._hands.answered().items()
             if (sent := ledger.on_their_way.get(uuid)) is not None], run)
         for uuid, sent in list(ledger.on_their_way.items()):
             if sent.is_open:
@@ -120,10 +119,10 @@ class Sweeper:
                 'looked at.', instance_uuid=uuid)
 
     def _learn_builds(self, run: known.Run) -> None:
-        before = self._ledger.hosts
+        before = self._ledger.builds.hosts
         self._ledger.learned(self._eyes.builds(
-            run.now.utc - ledgers.HISTORY), run.now.utc)
-        after = self._ledger.hosts
+            run.now.utc - broken_hosts.HISTORY), run.now.utc)
+        after = self._ledger.builds.hosts
         if after.stopped and not before.stopped:
             LOG.warning('Builds fail on hosts: one server is tried every half '
                         'hour until one lands.')
@@ -178,24 +177,24 @@ class Sweeper:
         self._asking.begin(run)
         return known.Seen(queues, reasons, self._teller.published)
 
-    def _obey(self, command: commands.Command, run: known.Run) -> None:
+    def _obey(self, command: decide.Command, run: known.Run) -> None:
         """Do what was decided.
 
         :raises NoApi: if an answer tells of an outage.
         :raises NoPlacement: likewise.
         """
-        if isinstance(command, commands.Send):
+        if isinstance(command, decide.Send):
             self._send(command.requests, run)
-        elif isinstance(command, commands.AskRooms):
+        elif isinstance(command, decide.AskRooms):
             self._asking.rooms(command.projects, run)
-        elif isinstance(command, commands.AskGroups):
+        elif isinstance(command, decide.AskGroups):
             found = self._eyes.groups(command.uuids)
             run.answers.groups.update({
                 uuid: found.get(uuid, values.Members())
                 for uuid in command.uuids})
-        elif isinstance(command, commands.AskShares):
+        elif isinstance(command, decide.AskShares):
             self._asking.shares(command.project_ids, run)
-        elif isinstance(command, commands.AskShort):
+        elif isinstance(command, decide.AskShort):
             self._asking.short(command.questions, run)
         else:
             self._learn_builds(run)

@@ -77,6 +77,10 @@ class State(enum.Enum):
     GONE = 'gone'
 
 
+# On a host, on which a build has not ended.
+BUILDING: ty.Final = (State.BUILDING, State.SPAWNING)
+
+
 class Now(ty.NamedTuple):
     """The present.
 

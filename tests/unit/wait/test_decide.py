@@ -9,8 +9,8 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
+from cell0_rebuild.wait import broken_hosts
 from cell0_rebuild.wait import candidates
-from cell0_rebuild.wait import commands
 from cell0_rebuild.wait import decide
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait import ledger
@@ -42,7 +42,7 @@ class DecideTestCase(testtools.TestCase):
 
     def decided(self, kind=SMALL, servers=99, hosts=1, others=()):
         """Decide about servers of a kind."""
-        self.ledger.others = [
+        self.ledger.builds.others = [
             values.Build('', 'other', BUILDING, at) for at in others]
         if kind not in self.waiting:
             self.waiting[kind] = []
@@ -74,7 +74,7 @@ class DecideTestCase(testtools.TestCase):
     def refusal(self, kind=SMALL, **known):
         """Return why no other server of a kind is sent; None if one is."""
         decision = self.decided(kind, **known)
-        if isinstance(decision.command, commands.Send):
+        if isinstance(decision.command, decide.Send):
             return None
         return decision.reasons()[self.waiting[kind][0].uuid]
 
@@ -82,7 +82,7 @@ class DecideTestCase(testtools.TestCase):
         """Send as many servers as may be, and return their UUIDs."""
         sent = []
         while isinstance(
-                command := self.decided(kind, **known).command, commands.Send):
+                command := self.decided(kind, **known).command, decide.Send):
             for request in command.requests:
                 self.accept(request)
                 sent.append(request.server.uuid)
@@ -272,7 +272,7 @@ class DecideTest(DecideTestCase):
         """Sweep: return the first that is sent."""
         command = self.decision(
             waiting, dict.fromkeys(waiting, values.Room(1, 99))).command
-        if not isinstance(command, commands.Send):
+        if not isinstance(command, decide.Send):
             return None
         [request] = command.requests
         self.accept(request)
@@ -330,14 +330,14 @@ class DecideTest(DecideTestCase):
     def test_builds_that_fail_stop_all_shapes(self):
         for shape in (SMALL, LARGE):
             self.settle(self.send(shape), FAILED)
-        self.assertEqual({'a'}, self.ledger.hosts.stopped_projects)
+        self.assertEqual({'a'}, self.ledger.builds.hosts.stopped_projects)
         self.assertIs(
             values.Code.BROKEN_HOSTS,
             self.refusal(HUGE).code)
 
     def test_one_that_is_lost_tells_nothing(self):
         self.send()
-        self.now += ledger.LOST
+        self.now += broken_hosts.LOST
         self.ledger.lost(self.now)
         self.assertEqual(1, len(self.send()))
 

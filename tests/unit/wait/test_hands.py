@@ -10,7 +10,7 @@ import fixtures
 from oslo_config import cfg
 import testtools
 
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait import batch
 from cell0_rebuild.wait import hands
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import rebuilds
@@ -54,11 +54,11 @@ class HandsTest(testtools.TestCase):
         return hands.Hands(None, self.conf, client).request(servers)
 
     def test_all_of_a_batch_are_requested_at_the_same_time(self):
-        servers = [samples.server(number) for number in range(decide.MOST)]
+        servers = [samples.server(number) for number in range(batch.MOST)]
         self.assertEqual(
             [f'{one.uuid} a image-{one.uuid}' for one in servers],
             [answer.text for answer in self.request(
-                servers, Client(decide.MOST))])
+                servers, Client(batch.MOST))])
 
     def test_who_waits_for_an_answer_keeps_no_other_waiting(self):
         slow, other = samples.server(1, 'slow'), samples.server(2)
