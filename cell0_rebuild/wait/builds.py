@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How builds on hosts end, read from the cells.
+"""Where servers are whose rebuild was accepted, and how builds end.
 
 A service that has just started, or works beside another one, needs to know
 how builds end whose rebuilds it did not request.
@@ -8,22 +8,72 @@ how builds end whose rebuilds it did not request.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
+import typing as ty
 
 from nova.compute import instance_actions
-from nova import context as nova_context
+from nova.compute import task_states
+from nova.compute import vm_states
 from nova.db.main import api as main_db_api
 from nova.db.main import models
+from nova import exception
+from nova import objects
 import sqlalchemy as sa
 
 from cell0_rebuild import cells
+from cell0_rebuild.move import location
 from cell0_rebuild.wait import down_cells
-from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import values
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
 
 # Of a build on a host. The rebuild of a server that has a host has another.
 _EVENT = 'compute__do_build_and_run_instance'
+
+
+def state_of(
+    context: nova_context.RequestContext, uuid: str, down: down_cells.DownCells
+) -> values.State:
+    """Tell where a server is whose rebuild was accepted.
+
+    One whose cell is away is building.
+
+    :param context: an administrator's.
+    :param down: the cells that are away; changed.
+    """
+    place = location.place(context, uuid)
+    if place is None or place.deleted or place.is_abandoned:
+        return values.State.GONE
+    if place.build_request_id is not None:
+        return values.State.SENT
+    if place.in_cell0:
+        return values.State.BURIED
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
+        with down.looking(mapping.cell_mapping):
+            instance = objects.Instance.get_by_uuid(
+                cells.targeted(context, mapping.cell_mapping), uuid,
+                expected_attrs=[])
+    except down_cells.CellDown:
+        return values.State.BUILDING
+    except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
+        return values.State.GONE
+    return _in_cell(instance)
+
+
+def _in_cell(instance: objects.Instance | sa.engine.Row) -> values.State:
+    """Tell where a server is that is in another cell than cell0.
+
+    :param instance: with ``launched_at``, ``vm_state`` and ``task_state``.
+    """
+    if instance.launched_at is not None:
+        return values.State.LANDED
+    if instance.vm_state == vm_states.BUILDING:
+        return (values.State.SPAWNING
+                if instance.task_state == task_states.SPAWNING
+                else values.State.BUILDING)
+    return values.State.FAILED_ON_HOST
 
 
 def since(
@@ -40,19 +90,12 @@ def since(
     :param begin: of the first build; UTC, without a time zone.
     :param down: the cells that are away; changed.
     """
-    # This loads all of CELLS.
-    cells.cell0(context)
-    all_builds: list[values.Build] = []
-    for cell in nova_context.CELLS:
-        if cell.is_cell0():
-            continue
-        with contextlib.suppress(down_cells.CellDown), down.looking(cell):
-            cctxt = cells.targeted(context, cell)
-            rebuilt = _rebuilt(cctxt, begin)
-            all_builds += [*_landed(cctxt, begin, [
-                build for build in rebuilt
-                if build.state is values.State.FAILED_ON_HOST]), *rebuilt]
-    return all_builds
+    def read(cctxt: nova_context.RequestContext) -> list[values.Build]:
+        rebuilt = _rebuilt(cctxt, begin)
+        return [*_landed(cctxt, begin, [
+            build for build in rebuilt
+            if build.state is values.State.FAILED_ON_HOST]), *rebuilt]
+    return down.in_each(context, read)
 
 
 @main_db_api.pick_context_manager_reader
@@ -78,7 +121,7 @@ def _rebuilt(
     found: dict[str, values.Build] = {}
     for row in rows:
         # One that fails on a host may be built on another one.
-        state, former = rebuild_state.in_cell(row), found.get(row.uuid)
+        state, former = _in_cell(row), found.get(row.uuid)
         hosts = {host for host in [row.host] if host}
         if former and state is values.State.FAILED_ON_HOST:
             hosts |= former.hosts

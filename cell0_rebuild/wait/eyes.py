@@ -16,7 +16,6 @@ from cell0_rebuild.wait import groups
 from cell0_rebuild.wait import kinds
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import probes
-from cell0_rebuild.wait import rebuild_state
 from cell0_rebuild.wait import shares
 from cell0_rebuild.wait import values
 from cell0_rebuild.wait import why
@@ -70,7 +69,7 @@ class Eyes:
     def state(self, uuid: str) -> values.State:
         """Tell where a server is: still sent, if a database is away."""
         try:
-            return rebuild_state.of(self._context, uuid, self._cells)
+            return builds.state_of(self._context, uuid, self._cells)
         except outages.DATABASES:
             return values.State.SENT
 

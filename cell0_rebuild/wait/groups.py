@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import collections
 import collections.abc
-import contextlib
 import typing as ty
 
-from nova import context as nova_context
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
@@ -21,9 +19,11 @@ from nova.db.main import models
 from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
-from cell0_rebuild import cells
 from cell0_rebuild.wait import down_cells
 from cell0_rebuild.wait import values
+
+if ty.TYPE_CHECKING:
+    from nova import context as nova_context
 
 
 def of(
@@ -41,15 +41,8 @@ def of(
     """
     found = _groups(context, uuids)
     members = {row.instance_uuid for rows in found.values() for row in rows}
-    # This loads all of CELLS.
-    cells.cell0(context)
-    providers: dict[str, str] = {}
-    for cell in nova_context.CELLS:
-        if members and not cell.is_cell0():
-            with contextlib.suppress(
-                    down_cells.CellDown), down.looking(cell):
-                providers.update(
-                    _providers(cells.targeted(context, cell), members))
+    providers = dict(down.in_each(
+        context, lambda cctxt: _providers(cctxt, members))) if members else {}
     return {uuid: _members(rows, providers) for uuid, rows in found.items()}
 
 
@@ -86,11 +79,11 @@ def _groups(
 @main_db_api.pick_context_manager_reader
 def _providers(
     context: nova_context.RequestContext, uuids: collections.abc.Set[str]
-) -> dict[str, str]:
-    """Return the root providers of the hosts of servers."""
+) -> list[tuple[str, str]]:
+    """Return servers, each with the root provider of its host."""
     instance, node = models.Instance, models.ComputeNode
-    return {row[0]: row[1] for row in context.session.query(
+    return [tuple(row) for row in context.session.query(
         instance.uuid, node.uuid).join(node, sa.and_(
             node.host == instance.host,
             node.hypervisor_hostname == instance.node)).filter(
-        instance.uuid.in_(uuids), instance.deleted == 0, node.deleted == 0)}
+        instance.uuid.in_(uuids), instance.deleted == 0, node.deleted == 0)]
