@@ -132,12 +132,13 @@ class Checks(upgradecheck.UpgradeCommands):
         options.register(cfg.CONF)
         if problems := options.problems(cfg.CONF):
             return _failure('; '.join(problems))
-        shown = [server.is_shown for server in operator_actions.all_waiting(
-            context.get_admin_context(), wish_options.site(cfg.CONF))]
-        if not shown:
+        waiting = operator_actions.all_waiting(
+            context.get_admin_context(), wish_options.site(cfg.CONF))
+        if not waiting:
             return _success()
         return _warning(
-            f'{len(shown)} servers wait for a host, {sum(shown)} of them '
+            f'{len(waiting)} servers wait for a host, '
+            f'{sum(waiting.values())} of them '
             f'shown as BUILD. Before cell0-rebuild is removed, stop '
             f'cell0-rebuild-wait and run "cell0-rebuild-manage wait end '
             f'--all".')

@@ -99,8 +99,8 @@ def _end(options: argparse.Namespace) -> int:
     wish_options.register(cfg.CONF)
     return max((
         _told(operator_actions.end, argparse.Namespace(
-            server=server.uuid, project=None), done)
-        for server in operator_actions.all_waiting(
+            server=uuid, project=None), done)
+        for uuid in operator_actions.all_waiting(
             nova_context.get_admin_context(), wish_options.site(cfg.CONF))),
         default=DONE)
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as ty
 
 from cell0_rebuild import exceptions
@@ -37,20 +36,6 @@ def take(
     return census
 
 
-def renewed(
-    context: nova_context.RequestContext, server: values.Waiting
-) -> values.Waiting | None:
-    """Return a server that waits, held or not as has been decided by now.
-
-    :param context: an administrator's.
-    :returns: None if its waiting was ended, or nobody can tell.
-    """
-    decision = operator_decisions.current(context, server.uuid)
-    if decision is None or decision.ended:
-        return None
-    return dataclasses.replace(server, held=decision.held)
-
-
 def _add(
     census: values.Census, server: buried.Buried, site: wishes.Site
 ) -> None:
@@ -70,6 +55,7 @@ def _add(
         decision = operator_decisions.read(server.section)
     except exceptions.Unreadable as error:
         census.problems[server.uuid] = str(error)
+        census.unreadable.add(server.uuid)
         return
     if decision.ended:
         return

@@ -13,8 +13,8 @@ import concurrent.futures
 import contextvars
 import typing as ty
 
-from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import images
+from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
@@ -92,10 +92,10 @@ class Hands:
 
     def _look(self, server: values.Waiting) -> values.Answer | str | None:
         """Return the image of a server, or why nothing is asked for."""
-        renewed = eligibility.renewed(self._context, server)
+        decision = operator_decisions.current(self._context, server.uuid)
         reason = None
-        if renewed is not None:
-            if renewed.held:
+        if decision is not None and not decision.ended:
+            if decision.held:
                 reason = texts.HELD
             elif self._conf[options.GROUP.name].pause:
                 reason = texts.PAUSED
@@ -104,5 +104,5 @@ class Hands:
                     return images.to_name(self._context, server.uuid)
                 except images.Unknown as error:
                     reason = values.Reason(values.Code.BLOCKED, str(error))
-        # If its waiting has ended, nobody reads why.
+        # If its waiting has ended, or nobody can tell, nobody reads why.
         return values.Answer(values.Outcome.NOT_ASKED, reason=reason)

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import collections.abc
-import datetime
 import typing as ty
 
 from nova.db.api import api as api_db_api
@@ -18,7 +16,7 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import location
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild.wait import buried
+from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import shown_status
@@ -86,30 +84,19 @@ def end(context: nova_context.RequestContext, instance_uuid: str) -> None:
 
 def all_waiting(
     context: nova_context.RequestContext, site: wishes.Site
-) -> collections.abc.Iterator[buried.Buried]:
-    """Yield all servers whose waiting can be ended.
+) -> dict[str, bool]:
+    """Return all servers whose waiting can be ended.
 
-    Also of those that are shown as BUILD although their time is over, or the
+    Also those that are shown as BUILD although their time is over, or the
     options say that they do not wait.
+
+    :returns: whether each is shown as BUILD, by its UUID.
     """
-    now = timeutils.utcnow()
-    for page in buried.pages(context):
-        for server in page:
-            if server.is_shown or (
-                    server.can_be_rebuilt and _waits(server, site, now)):
-                yield server
-
-
-def _waits(
-    server: buried.Buried, site: wishes.Site, now: datetime.datetime
-) -> bool:
-    wish = wishes.wish(server.metadata, server.extra_specs, site)
-    if wish.time is None or server.created_at + wish.time <= now:
-        return False
-    try:
-        return not operator_decisions.read(server.section).ended
-    except exceptions.Unreadable:
-        return True
+    census, now = eligibility.take(context, site), timeutils.utcnow()
+    waiting = [server.uuid for server in census.waiting
+               if server.deadline > now]
+    return {uuid: uuid in census.shown for uuid in (
+        *waiting, *sorted(census.shown | census.unreadable))}
 
 
 @db_errors.retried

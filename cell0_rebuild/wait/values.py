@@ -156,12 +156,15 @@ class Census:
     :param held_for: why an operator holds a server, by its UUID.
     :param problems: a sentence by the UUID of a server, about a wish that
         means nothing, or why the server cannot wait.
+    :param unreadable: who would wait if it could be read what an operator has
+        decided.
     """
 
     waiting: list[Waiting] = dataclasses.field(default_factory=list)
     shown: set[str] = dataclasses.field(default_factory=set)
     held_for: dict[str, str] = dataclasses.field(default_factory=dict)
     problems: dict[str, str] = dataclasses.field(default_factory=dict)
+    unreadable: set[str] = dataclasses.field(default_factory=set)
 
 
 class Question(ty.NamedTuple):

@@ -12,6 +12,7 @@ import testtools
 
 from cell0_rebuild.wait import batch
 from cell0_rebuild.wait import hands
+from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import values
@@ -39,9 +40,10 @@ class HandsTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.decision = operator_decisions.Decision()
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.eligibility.renewed',
-            lambda context, server: server))
+            'cell0_rebuild.wait.operator_decisions.current',
+            lambda context, uuid: self.decision))
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.images.to_name',
             lambda context, uuid: f'image-{uuid}'))
@@ -83,7 +85,8 @@ class HandsTest(testtools.TestCase):
 
     def test_who_is_held_is_not_asked_for(self):
         client = mock.Mock(spec=rebuilds.RebuildClient)
-        [answer] = self.request([samples.server(held=True)], client)
+        self.decision = operator_decisions.Decision(held=True)
+        [answer] = self.request([samples.server()], client)
         self.assertEqual(
             (values.Outcome.NOT_ASKED, values.Code.HELD),
             (answer.outcome, answer.reason.code))

@@ -9,12 +9,14 @@ import ddt
 import fixtures
 from oslo_config import cfg
 from oslo_db import exception as db_exc
+from oslo_utils import fixture as utils_fixture
 import testtools
 
 from cell0_rebuild.cmd import logs
 from cell0_rebuild.wait import buried
 from cell0_rebuild.wait import eligibility
 from cell0_rebuild.wait import notices
+from cell0_rebuild.wait import operator_actions
 from cell0_rebuild.wait import shown_status
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import wishes
@@ -70,16 +72,24 @@ class WritesTest(testtools.TestCase):
 
 class ReadsTest(testtools.TestCase):
 
-    def test_a_server_that_cannot_be_read_is_a_problem_of_its_own(self):
+    def setUp(self):
+        super().setUp()
         servers = [buried.Buried(
             uuid, 'a', created_at, False, False, {}, {}, 0, None, True, None)
             for uuid, created_at in (('first', None), ('other', samples.NOON))]
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.buried.pages',
             lambda *args: iter([servers])))
+
+    def test_a_server_that_cannot_be_read_is_a_problem_of_its_own(self):
         census = eligibility.take(None, SITE)
         self.assertEqual(['other'], [one.uuid for one in census.waiting])
         self.assertEqual(['first'], [*census.problems])
+
+    def test_the_waiting_of_the_others_can_be_ended(self):
+        self.useFixture(utils_fixture.TimeFixture(samples.NOON))
+        self.assertEqual(
+            {'other': False}, operator_actions.all_waiting(None, SITE))
 
 
 class TerminalTest(testtools.TestCase):
