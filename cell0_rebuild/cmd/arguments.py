@@ -59,7 +59,7 @@ def uuid_of(options: argparse.Namespace) -> str:
     :param options: what :func:`add_server` has parsed.
     :raises NoServer: if that is not clear.
     """
-    from cell0_rebuild.wait import names
+    from cell0_rebuild.wait import buried
     given, project_id = options.server, options.project
     try:
         return str(uuid.UUID(given))
@@ -69,7 +69,7 @@ def uuid_of(options: argparse.Namespace) -> str:
                 f'{given!r} is not the UUID of a server. Give the UUID, which '
                 f'"openstack server show NAME -f value -c id" prints, or the '
                 f'name with --project ID.') from None
-    found = names.uuids(given, project_id)
+    found = buried.named(given, project_id)
     if len(found) == 1:
         return found[0]
     raise NoServer(

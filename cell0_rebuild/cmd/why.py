@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     from nova import context as nova_context
 
     from cell0_rebuild import exceptions
+    from cell0_rebuild.wait import shapes
     from cell0_rebuild.wait import why
     try:
         found = why.explain(
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     except arguments.NoServer as error:
         print(error, file=sys.stderr)
         return INVALID
-    except why.NotBuried as error:
+    except shapes.NotBuried as error:
         print(error, file=sys.stderr)
         return FAILED
     except exceptions.NoPlacement as error:

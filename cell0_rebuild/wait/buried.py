@@ -15,6 +15,7 @@ import typing as ty
 
 from nova.compute import instance_actions
 from nova.compute import vm_states
+from nova import context as nova_context
 from nova.db.api import api as api_db_api
 from nova.db.api import models as api_models
 from nova.db.main import api as main_db_api
@@ -29,9 +30,6 @@ from cell0_rebuild import retained_db
 from cell0_rebuild import sql_text
 from cell0_rebuild.wait import operator_decisions
 from cell0_rebuild.wait import wishes
-
-if ty.TYPE_CHECKING:
-    from nova import context as nova_context
 
 PAGE = 500
 
@@ -68,6 +66,22 @@ class Buried:
     tried_at: datetime.datetime | None
     can_be_rebuilt: bool
     section: ty.Any
+
+
+def named(name: str, project_id: str) -> list[str]:
+    """Return the UUIDs of the servers of a project that have a name."""
+    return list(_named(
+        cells.in_cell0(nova_context.get_admin_context()), name, project_id))
+
+
+@main_db_api.pick_context_manager_reader
+def _named(
+    context: nova_context.RequestContext, name: str, project_id: str
+) -> list[str]:
+    model = models.Instance
+    return [uuid for uuid, in context.session.query(model.uuid).filter_by(
+        display_name=name, project_id=project_id, deleted=0,
+    ).filter(model.hidden.isnot(True)).order_by(model.id)]
 
 
 def pages(

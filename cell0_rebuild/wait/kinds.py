@@ -13,10 +13,10 @@ import typing as ty
 
 from cell0_rebuild.wait import likeness
 from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import why
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -111,7 +111,7 @@ class Kinds:
             return
         try:
             self._known.put(key, self._find(uuid), self._clock())
-        except why.NotBuried:
+        except shapes.NotBuried:
             self._known.drop(key)
 
     def _find(self, uuid: str) -> values.Kind | values.Reason:
@@ -126,7 +126,7 @@ def of(
     :param context: an administrator's.
     :raises NotBuried: if the server is no longer buried.
     """
-    asked = why.asked(context, uuid)
+    asked = shapes.asked(context, uuid)
     if isinstance(asked, values.Reason):
         return asked
     first, fallback = asked.question

@@ -21,6 +21,7 @@ from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import queries
+from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
@@ -89,7 +90,7 @@ def rows(
         for position, server in page:
             try:
                 kind = asked.kind(server.uuid, alike[server.uuid])
-            except (why.NotBuried, KeyError):
+            except (shapes.NotBuried, KeyError):
                 # It has gone on meanwhile.
                 continue
             until = pacing.next_try(

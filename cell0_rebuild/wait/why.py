@@ -12,20 +12,15 @@ from __future__ import annotations
 import dataclasses
 import typing as ty
 
-from nova import exception
-from nova import objects
-
-from cell0_rebuild import cells
-from cell0_rebuild.move import location
 from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import queries
-from cell0_rebuild.wait import reasons
 from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
+    from nova import objects
 
 # Of a host whose compute service is disabled.
 DISABLED = 'COMPUTE_STATUS_DISABLED'
@@ -39,24 +34,6 @@ _HOSTS = 50
 _FALLBACK = (
     'No host has the PCPU free that it asks for. The scheduler also takes a '
     'host with as many VCPU that reports no PCPU, if the host can pin them.')
-
-_LOADED = ['flavor', 'metadata', 'system_metadata', 'pci_requests']
-
-
-class NotBuried(Exception):
-    """The server is not one that found no host; the text says what it is."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """What a server asks for.
-
-    :param question: for Placement.
-    :param spec: the RequestSpec that it is made of.
-    """
-
-    question: values.Question
-    spec: objects.RequestSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,12 +93,12 @@ def explain(context: nova_context.RequestContext, uuid: str) -> Explanation:
     :raises NotBuried: if it has not been buried.
     :raises NoPlacement: if it does not answer.
     """
-    instance, spec = read(context, uuid)
+    instance, spec = shapes.read(context, uuid)
     notes = list(_notes(spec))
     try:
-        question = _asked(context, instance, spec).question
+        question = shapes.asked_of(context, instance, spec).question
     except Exception as error:
-        return Explanation(uuid, [], reasons.refused(error, uuid), notes=notes)
+        return Explanation(uuid, [], shapes.refused(error, uuid), notes=notes)
     asked = queries.demands(question.query)
     room = probes.answer(context, question)
     if room.problem:
@@ -168,55 +145,3 @@ def capacity(short: list[Short]) -> values.Reason:
     text = '; '.join(map(str, short))
     return values.Reason(
         values.Code.CAPACITY, f'{text[0].upper()}{text[1:]}.')
-
-
-def asked(
-    context: nova_context.RequestContext, uuid: str
-) -> Asked | values.Reason:
-    """Return what a server asks for, or why that cannot be told.
-
-    What is wrong with one server is in the way of no other.
-
-    :param context: an administrator's.
-    :raises NotBuried: if it has not been buried.
-    """
-    try:
-        return _asked(context, *read(context, uuid))
-    except NotBuried:
-        raise
-    except Exception as error:
-        return reasons.refused(error, uuid)
-
-
-def _asked(
-    context: nova_context.RequestContext, instance: objects.Instance,
-    spec: objects.RequestSpec,
-) -> Asked:
-    complete = shapes.complete(context, instance, spec)
-    return Asked(shapes.question(context, complete), complete)
-
-
-def read(
-    context: nova_context.RequestContext, uuid: str
-) -> tuple[objects.Instance, objects.RequestSpec]:
-    """Return the instance and the RequestSpec of a buried server.
-
-    :raises NotBuried: if it has not been buried.
-    """
-    try:
-        buried = location.buried_records(context, uuid)
-    except exception.InstanceMappingNotFound as error:
-        raise NotBuried(f'There is no server {uuid}.') from error
-    if buried is None:
-        raise NotBuried(
-            f'Server {uuid} is not in cell0: it has a host, had one, or is '
-            f'being built. If it failed on a host, "cell0-rebuild-manage bury '
-            f'--dry-run" tells whether it can be buried.')
-    if buried.spec is None:
-        raise NotBuried(f'Server {uuid} has no request spec.')
-    try:
-        return objects.Instance.get_by_uuid(
-            cells.in_cell0(context), uuid,
-            expected_attrs=_LOADED), buried.spec
-    except exception.InstanceNotFound as error:
-        raise NotBuried(f'Server {uuid} was deleted.') from error

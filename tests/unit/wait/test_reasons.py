@@ -8,7 +8,7 @@ from oslo_utils.fixture import uuidsentinel
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import reasons
+from cell0_rebuild.wait import shapes
 from cell0_rebuild.wait import values
 
 UUID = uuidsentinel.server
@@ -18,13 +18,13 @@ UUID = uuidsentinel.server
 class ReasonsTest(testtools.TestCase):
 
     def test_a_host_that_is_gone_is_not_named(self):
-        reason = reasons.refused(exception.NoValidHost(
+        reason = shapes.refused(exception.NoValidHost(
             reason='No such host - host: secret node: secret '), UUID)
         self.assertEqual(values.Code.BLOCKED, reason.code)
         self.assertNotIn('secret', str(reason))
 
     def test_what_else_nova_says_is_told(self):
-        self.assertIn('hosts available for tenant', str(reasons.refused(
+        self.assertIn('hosts available for tenant', str(shapes.refused(
             exception.RequestFilterFailed(
                 reason='No hosts available for tenant'), UUID)))
 
@@ -33,7 +33,7 @@ class ReasonsTest(testtools.TestCase):
         neutron_exc.ConnectionFailed(reason='secret'),
         ValueError('secret'))
     def test_what_others_say_is_not_told(self, error):
-        reason = reasons.refused(error, UUID)
+        reason = shapes.refused(error, UUID)
         self.assertEqual(values.Code.BLOCKED, reason.code)
         self.assertNotIn('secret', str(reason))
 
@@ -42,4 +42,4 @@ class ReasonsTest(testtools.TestCase):
         db_exc.CantStartEngineError())
     def test_an_outage_is_the_problem_of_no_server(self, error):
         self.assertIs(error, self.assertRaises(
-            type(error), reasons.refused, error, UUID))
+            type(error), shapes.refused, error, UUID))
