@@ -85,17 +85,16 @@ def _named(
 
 
 def pages(
-    context: nova_context.RequestContext, project_id: str | None = None
+    context: nova_context.RequestContext
 ) -> collections.abc.Iterator[list[Buried]]:
     """Yield all servers that are buried, oldest row first.
 
     :param context: an administrator's.
-    :param project_id: of these servers only.
     """
     cell0 = cells.cell0(context)
     cctxt = cells.targeted(context, cell0)
     last = 0
-    while rows := _instances(cctxt, project_id, last):
+    while rows := _instances(cctxt, last):
         last = rows[-1].id
         yield _page(context, cctxt, cell0.id, rows)
 
@@ -119,10 +118,10 @@ def _page(
 
 @main_db_api.pick_context_manager_reader
 def _instances(
-    context: nova_context.RequestContext, project_id: str | None, last: int
+    context: nova_context.RequestContext, last: int
 ) -> list[sa.engine.Row]:
     model, extra = models.Instance, models.InstanceExtra
-    query = context.session.query(
+    return list(context.session.query(
         model.id, model.uuid, model.project_id, model.created_at,
         model.vm_state, model.locked,
         _if_in(f'"{wishes.FLAVOR_WAIT}"', extra.flavor).label('flavor'),
@@ -130,10 +129,8 @@ def _instances(
         model.id > last, model.deleted == 0, model.hidden.isnot(True),
         model.host.is_(None), model.launched_at.is_(None),
         model.task_state.is_(None), model.vm_state.in_(
-            [*cfg.CONF.cell0_rebuild.vm_states, vm_states.BUILDING]))
-    if project_id is not None:
-        query = query.filter(model.project_id == project_id)
-    return list(query.order_by(model.id).limit(PAGE))
+            [*cfg.CONF.cell0_rebuild.vm_states, vm_states.BUILDING]),
+    ).order_by(model.id).limit(PAGE))
 
 
 @main_db_api.pick_context_manager_reader

@@ -17,16 +17,14 @@ if ty.TYPE_CHECKING:
 
 
 def take(
-    context: nova_context.RequestContext, site: wishes.Site,
-    project_id: str | None = None,
+    context: nova_context.RequestContext, site: wishes.Site
 ) -> values.Census:
     """Find all servers that wait.
 
     :param context: an administrator's.
-    :param project_id: of these servers only.
     """
     census = values.Census()
-    for page in buried.pages(context, project_id):
+    for page in buried.pages(context):
         for server in page:
             try:
                 _add(census, server, site)

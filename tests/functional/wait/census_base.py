@@ -16,9 +16,9 @@ SITE = wishes.Site('asked', 24 * HOUR, 168 * HOUR)
 ASKED = {wishes.WAIT: '2h'}
 
 
-def taken(site=SITE, **kwargs):
+def taken(site=SITE):
     """Return who waits."""
-    return eligibility.take(nova_context.get_admin_context(), site, **kwargs)
+    return eligibility.take(nova_context.get_admin_context(), site)
 
 
 class WaitingTestCase(base.FunctionalTestCase):
