@@ -79,8 +79,8 @@ def sweeper(
          notices.Notices(in_cell0, at_once=once),
          shown_status.ShownStatus(in_cell0)))
     # No later sweep would learn of an answer.
-    patience: dict[str, None] = {'patience': None} if once or dry_run else {}
+    patience = None if once or dry_run else hands.PATIENCE
     return sweep.Sweeper(
         lambda: cfg.CONF[options.GROUP.name], seen,
-        hands.Hands(context, cfg.CONF, client, **patience),
+        hands.Hands(context, cfg.CONF, client, patience),
         teller, shower, clock)

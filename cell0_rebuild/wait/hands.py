@@ -25,6 +25,9 @@ if ty.TYPE_CHECKING:
 
     from cell0_rebuild.wait import rebuilds
 
+# Seconds to wait for answers to requests.
+PATIENCE = 2.0
+
 # More requests than that are not open at the same time; see :mod:`batch`.
 _THREADS = 64
 
@@ -36,7 +39,7 @@ class Hands:
 
     def __init__(
         self, context: nova_context.RequestContext, conf: cfg.ConfigOpts,
-        client: rebuilds.RebuildClient, patience: float | None = 2.0,
+        client: rebuilds.RebuildClient, patience: float | None = PATIENCE,
     ) -> None:
         """Request nothing yet.
 
@@ -100,9 +103,9 @@ class Hands:
             elif self._conf[options.GROUP.name].pause:
                 reason = texts.PAUSED
             else:
-                try:
-                    return images.to_name(self._context, server.uuid)
-                except images.Unknown as error:
-                    reason = values.Reason(values.Code.BLOCKED, str(error))
+                image = images.to_name(self._context, server.uuid)
+                if not isinstance(image, values.Reason):
+                    return image
+                reason = image
         # If its waiting has ended, or nobody can tell, nobody reads why.
         return values.Answer(values.Outcome.NOT_ASKED, reason=reason)

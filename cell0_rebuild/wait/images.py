@@ -20,6 +20,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild import retained_db
 from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
@@ -27,18 +28,16 @@ if ty.TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class Unknown(Exception):
-    """The image cannot be told; the text says why, for the owner."""
-
-
-def to_name(context: nova_context.RequestContext, uuid: str) -> str | None:
+def to_name(
+    context: nova_context.RequestContext, uuid: str
+) -> str | values.Reason | None:
     """Return the image that a server in cell0 has.
 
     :param context: an administrator's.
     :returns: None where none need be named, because the package adds a
-        microversion.
-    :raises Unknown: if the server has none, or Cinder does not tell that of
-        its volume, or it is not known what a former rebuild left there.
+        microversion; a reason if the server has none, or Cinder does not tell
+        that of its volume, or it is not known what a former rebuild left
+        there.
     """
     if microversion_range.added() is not None:
         return None
@@ -52,12 +51,12 @@ def to_name(context: nova_context.RequestContext, uuid: str) -> str | None:
     except outages.DATABASES:
         raise
     except (webob.exc.HTTPBadRequest, webob.exc.HTTPConflict) as error:
-        raise Unknown(str(error.explanation)) from error
+        return values.Reason(values.Code.BLOCKED, str(error.explanation))
     except Exception as error:
         db_errors.without_values(error)
         LOG.warning('It cannot be told which image the server has: %s',
                     exceptions.text(error), instance_uuid=uuid)
-        raise Unknown(str(texts.UNKNOWN_IMAGE)) from error
+        return texts.UNKNOWN_IMAGE
 
 
 @functools.cache
