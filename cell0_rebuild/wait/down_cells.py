@@ -47,7 +47,6 @@ class DownCells:
         """:param clock: seconds that never go back."""
         self._clock = clock
         self._down = times.Expiring[str, bool](_LIFE)
-        self._said: set[str] = set()
 
     @contextlib.contextmanager
     def looking(
@@ -64,11 +63,13 @@ class DownCells:
         try:
             yield
         except _ERRORS as error:
+            if uuid not in self._down:
+                db_errors.without_values(error)
+                LOG.warning('%s does not tell what has become of servers: %s',
+                            cells.name(cell), exceptions.text(error))
             self._down.put(uuid, True, self._clock())
-            self._say(uuid, cell, error)
             raise CellDown(uuid) from error
         self._down.drop(uuid)
-        self._said.discard(uuid)
 
     def in_each(
         self, context: nova_context.RequestContext,
@@ -88,12 +89,3 @@ class DownCells:
                 with contextlib.suppress(CellDown), self.looking(cell):
                     rows += read(cells.targeted(context, cell))
         return rows
-
-    def _say(
-        self, uuid: str, cell: objects.CellMapping, error: Exception
-    ) -> None:
-        if uuid not in self._said:
-            db_errors.without_values(error)
-            LOG.warning('%s does not tell what has become of servers: %s',
-                        cells.name(cell), exceptions.text(error))
-        self._said.add(uuid)

@@ -110,12 +110,11 @@ class Kinds:
         if self._clock() >= end:
             return
         try:
-            self._known.put(key, self._find(uuid), self._clock())
+            kind = of(self._context, uuid)
         except shapes.NotBuried:
             self._known.drop(key)
-
-    def _find(self, uuid: str) -> values.Kind | values.Reason:
-        return of(self._context, uuid)
+        else:
+            self._known.put(key, kind, self._clock())
 
 
 def of(

@@ -23,10 +23,10 @@ class KnownKindsTest(testtools.TestCase):
             'cell0_rebuild.wait.spec_key.find',
             lambda context, uuids: {uuid: uuid.encode() for uuid in uuids}))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.kinds.Kinds._find', self.find))
+            'cell0_rebuild.wait.kinds.of', self.find))
         self.kinds = kinds.Kinds(None, lambda: self.time)
 
-    def find(self, known, uuid):
+    def find(self, context, uuid):
         """Find a kind, slowly."""
         self.found.append(uuid)
         self.time += SECONDS
