@@ -16,6 +16,7 @@ from cell0_rebuild import exceptions
 from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import eyes
 from cell0_rebuild.wait import kinds
+from cell0_rebuild.wait import known
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
@@ -151,8 +152,7 @@ class _Asked:
     def __init__(self, seen: eyes.Eyes, context: ty.Any) -> None:
         self._eyes, self._context = seen, context
         self._kinds: dict[bytes, values.Kind | values.Reason] = {}
-        self._rooms: dict[values.Question, values.Room] = {}
-        self._groups: dict[str, values.Members] = {}
+        self._answers = known.Answers()
 
     def kind(self, uuid: str, alike: bytes) -> values.Kind | values.Reason:
         """Return the kind of a server, or why that cannot be told.
@@ -171,24 +171,18 @@ class _Asked:
         """
         if isinstance(kind, values.Reason):
             return kind
-        question = kind.shape.question
-        if question not in self._rooms:
+        question, group = kind.shape.question, kind.shape.group
+        rooms, groups = self._answers.rooms, self._answers.groups
+        if question not in rooms:
             try:
-                self._rooms[question] = self._eyes.room(question)
+                rooms[question] = self._eyes.room(question)
             except exceptions.NoPlacement:
                 self._eyes.check_placement()
                 return texts.PLACEMENT_FAILS
-        room = self._rooms[question]
-        if room.problem:
-            return room.problem
-        if room and kind.shape.group is not None:
-            room = self._members(kind.shape.group).narrowed(room)
-            if not room:
-                return texts.GROUP_HAS_NO_HOST
-        return texts.ITS_TURN if room else texts.NO_HOST_HAS_ROOM
-
-    def _members(self, group: str) -> values.Members:
-        if group not in self._groups:
-            self._groups[group] = self._eyes.groups({group}).get(
+        if not rooms[question]:
+            return rooms[question].problem or texts.NO_HOST_HAS_ROOM
+        if group is not None and group not in groups:
+            groups[group] = self._eyes.groups({group}).get(
                 group, values.Members())
-        return self._groups[group]
+        return (texts.ITS_TURN if self._answers.room_of(kind.shape)
+                else texts.GROUP_HAS_NO_HOST)
