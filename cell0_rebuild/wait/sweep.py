@@ -71,28 +71,28 @@ class Sweeper:
                         result or known.SweepResult(), stopped)
         self._settle(run)
         seen = self._read(run)
-        decision = None
+        decision = self._decide(seen, run)
         try:
-            while not stopped():
-                decision = decide.Decision(
-                    seen, run.answers, self._ledger, run.section, run.now)
-                # Those that come next are also sooner in the next sweep.
-                if decision.command is None or (
-                        run.result.request_seconds >= _PASS):
-                    break
+            # Those that come next are also sooner in the next sweep.
+            while decision.command is not None and not stopped() and (
+                    run.result.request_seconds < _PASS):
                 self._obey(decision.command, run)
+                decision = self._decide(seen, run)
         finally:
-            run.result.reasons = (
-                decision.reasons() if decision else seen.reasons)
+            reasons, untold = decision.reasons(), decision.untold()
+            run.result.reasons = reasons
             run.result.without_role = {
                 run.waiting[uuid].project_id
-                for uuid, reason in run.result.reasons.items()
+                for uuid, reason in reasons.items()
                 if reason is texts.NO_ROLE}
-            untold = decision.untold() if decision else set()
             self._teller.publish({
-                uuid: reason for uuid, reason in run.result.reasons.items()
+                uuid: reason for uuid, reason in reasons.items()
                 if uuid not in untold})
         return run.result
+
+    def _decide(self, seen: known.Seen, run: known.Run) -> decide.Decision:
+        return decide.Decision(
+            seen, run.answers, self._ledger, run.section, run.now)
 
     def _settle(self, run: known.Run) -> None:
         """Note how rebuilds have ended.
