@@ -139,7 +139,7 @@ def _once(dry_run: bool) -> int:
         return FAILED
     finally:
         if not dry_run:
-            service.log_result(result, set())
+            service.log_result(result, service.Logged())
     if dry_run:
         _show(result)
     return DONE

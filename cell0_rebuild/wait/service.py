@@ -8,6 +8,7 @@ sweep is tried again after a while. It does not end the process.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 import time
@@ -66,7 +67,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         self._stopped, self._ended = threading.Event(), threading.Event()
         self._ended.set()
         self._moved_at = -math.inf
-        self._logged: set[tuple[str, str]] = set()
+        self._logged = Logged()
         self._metrics: metrics.Metrics | None = None
 
     def check_backend(self) -> None:
@@ -131,7 +132,7 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
 
         There are no options to read here: each sweep reads them.
         """
-        self._logged.clear()
+        self._logged = Logged()
 
     def _serve(self, figures: metrics.Metrics) -> None:
         try:
@@ -174,16 +175,6 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             if self._stopped.wait(min(left, _STEP)):
                 return
 
-    def _forget_problems(self, result: known.SweepResult) -> None:
-        """Forget the problems that are gone: they are logged if they return.
-
-        A project without a role is logged once, also after its rest.
-        """
-        problems = set(result.problems.values())
-        self._logged = {
-            (project_id, text) for project_id, text in self._logged
-            if project_id or text in problems}
-
     def _sweep_if_leading(self, lead: leader.Leader) -> float:
         """Sweep once, if this service leads; return how long to rest."""
         if not lead.leads():
@@ -199,7 +190,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         started, result = time.monotonic(), known.SweepResult()
         try:
             sweeper.sweep(result, self._stopped.is_set)
-            self._forget_problems(result)
+            # They are logged if they return.
+            self._logged.problems &= {*result.problems.values()}
         finally:
             log_result(result, self._logged)
             if self._metrics is not None:
@@ -224,13 +216,23 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
             own_seconds, moving)
 
 
-def log_result(
-    result: known.SweepResult, logged: set[tuple[str, str]]
-) -> None:
+@dataclasses.dataclass
+class Logged:
+    """What was logged, and is not logged again.
+
+    :ivar problems: the sentences about servers.
+    :ivar projects: in which the service has no role; it is logged once, also
+        after their rests.
+    """
+
+    problems: set[str] = dataclasses.field(default_factory=set)
+    projects: set[str] = dataclasses.field(default_factory=set)
+
+
+def log_result(result: known.SweepResult, logged: Logged) -> None:
     """Log what a sweep did.
 
-    :param logged: the projects and the problems that were logged before, as
-        pairs of which one is empty; this adds what it logs.
+    :param logged: before; this adds what it logs.
     """
     for uuid, answer in result.answers.items():
         LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
@@ -238,14 +240,13 @@ def log_result(
     for uuid, ended in result.ended.items():
         LOG.info('The server is %s.', ended.state.value, instance_uuid=uuid)
     for text, uuids in _problems(result).items():
-        if ('', text) not in logged:
+        if text not in logged.problems:
             LOG.warning('%s', _counted(text, uuids), instance_uuid=uuids[0])
-    for project_id in sorted(result.without_role):
-        if (project_id, '') not in logged:
-            LOG.warning('The service has no role in project %s: the servers '
-                        'there are left alone.', project_id)
-    logged |= {*(('', text) for text in result.problems.values()),
-             *((project_id, '') for project_id in result.without_role)}
+    for project_id in sorted(result.without_role - logged.projects):
+        LOG.warning('The service has no role in project %s: the servers '
+                    'there are left alone.', project_id)
+    logged.problems.update(result.problems.values())
+    logged.projects |= result.without_role
 
 
 def _problems(result: known.SweepResult) -> dict[str, list[str]]:

@@ -190,7 +190,8 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         for server in servers:
             self._delete_server(server)
         self._wait_for_assert(
-            lambda: self.assertEqual(set(), self.service._logged))
+            lambda: self.assertEqual(
+                set(), self.service._logged.problems))
         self.assertEqual(1, self.said('perhaps'))
 
     def test_a_database_that_is_away_ends_nothing(self):
