@@ -189,7 +189,7 @@ class Decision:
         if reason is texts.NO_HOST_HAS_ROOM and (
                 question not in self._short
                 and question not in self._ledger.short
-                and any(self._seen.told(server.uuid) != reason.code.value
+                and any(self._seen.told(server.uuid) is not reason.code
                         for server in queue.servers)):
             self._short[question] = None
         if reason is not None:

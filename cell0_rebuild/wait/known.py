@@ -26,7 +26,7 @@ class Seen:
 
     queues: list[candidates.Queue]
     reasons: dict[str, values.Reason]
-    told: collections.abc.Callable[[str], str | None]
+    told: collections.abc.Callable[[str], values.Code | None]
 
 
 @dataclasses.dataclass

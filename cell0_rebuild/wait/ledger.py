@@ -47,7 +47,7 @@ _TOLD = {
 _OF_PROJECTS = (_Outcome.NO_ROLE, _Outcome.NO_ENDPOINT)
 
 # The codes of what nova-api, or Keystone, has refused.
-_REFUSED = (values.Code.BLOCKED.value, values.Code.QUOTA.value)
+_REFUSED = (values.Code.BLOCKED, values.Code.QUOTA)
 
 # nova-api or Keystone has not looked at the request.
 NO_ANSWER = (_Outcome.FAILED, _Outcome.AWAY, _Outcome.NO_KEYSTONE,
@@ -176,7 +176,8 @@ class Ledger:
     def recall(
         self, waiting: collections.abc.Iterable[values.Waiting],
         kinds: collections.abc.Mapping[str, values.Kind],
-        told: collections.abc.Callable[[str], str | None], now: values.Now,
+        told: collections.abc.Callable[[str], values.Code | None],
+        now: values.Now,
     ) -> None:
         """Read what was wasted before this process began, once.
 

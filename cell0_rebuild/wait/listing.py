@@ -32,9 +32,9 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
     from oslo_config import cfg
 
-_REFUSALS = {code.value for code in (
+_REFUSALS = (
     values.Code.SCHEDULER, values.Code.QUOTA, values.Code.BROKEN_HOSTS,
-    values.Code.BLOCKED, values.Code.AWAY)}
+    values.Code.BLOCKED, values.Code.AWAY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,9 +122,9 @@ def _with_told(reason: values.Reason, message: str) -> values.Reason:
     :param message: what the service has told its owner. Only the service
         knows who refuses the rebuild.
     """
-    code, text = values.parsed(message)
-    if reason.code is values.Code.ORDER and code in _REFUSALS:
-        return values.Reason(values.Code(code), text)
+    told = values.parsed(message)
+    if reason.code is values.Code.ORDER and told and told.code in _REFUSALS:
+        return told
     return reason
 
 

@@ -60,8 +60,9 @@ class Notices:
         """
         self._context, self._clock = context, clock
         self._at_once = at_once
-        self._published = times.Expiring[str, ty.Optional[str]](_LIFE)
-        self._changed: dict[str, str] = {}
+        self._published = times.Expiring[
+            str, ty.Optional[values.Code]](_LIFE)
+        self._changed: dict[str, values.Code] = {}
 
     def publish(
         self, reasons_of: collections.abc.Mapping[str, values.Reason]
@@ -77,17 +78,16 @@ class Notices:
         :returns: how many messages were written.
         """
         self.load(reasons_of)
-        changed = {uuid: reason.code.value for uuid, reason
-                   in reasons_of.items()
-                   if reason.code.value != self.published(uuid)}
+        changed = {uuid: reason.code for uuid, reason in reasons_of.items()
+                   if reason.code is not self.published(uuid)}
         due = [uuid for uuid, code in changed.items()
                if self._at_once or self.published(uuid) is None
-               or self._changed.get(uuid) == code]
+               or self._changed.get(uuid) is code]
         self._changed = changed
         written = (uuid for uuid in due if self._write(uuid, reasons_of[uuid]))
         return sum(1 for _ in itertools.islice(written, _MOST))
 
-    def published(self, uuid: str) -> str | None:
+    def published(self, uuid: str) -> values.Code | None:
         """Return the published code of a server that was loaded."""
         return self._published.get(uuid)
 
@@ -101,13 +101,14 @@ class Notices:
             page = unknown[first:first + _PAGE]
             told = messages(self._context, page)
             for uuid in page:
-                code, _ = values.parsed(told.get(uuid, ''))
-                self._published.put(uuid, code or None, now)
+                reason = values.parsed(told.get(uuid, ''))
+                self._published.put(
+                    uuid, None if reason is None else reason.code, now)
 
     def _write(self, uuid: str, reason: values.Reason) -> bool:
         written = tell(self._context, uuid, reason)
         if written:
-            self._published.put(uuid, reason.code.value, self._clock())
+            self._published.put(uuid, reason.code, self._clock())
         return written
 
 

@@ -154,7 +154,7 @@ class Sweeper:
         self._teller.load(run.waiting)
         expired = run.waiting.keys() - {server.uuid for server in waits}
         result.expired = sum(
-            self._teller.published(uuid) != values.Code.EXPIRED.value
+            self._teller.published(uuid) is not values.Code.EXPIRED
             for uuid in expired - self._expired)
         self._expired = expired
         could, reasons = candidates.ready(

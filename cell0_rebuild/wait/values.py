@@ -109,10 +109,13 @@ class Reason:
         return f'{self.code.value}: {self}'
 
 
-def parsed(message: str) -> tuple[str, str]:
-    """Return the value of the code, and the text, of a message to an owner."""
+def parsed(message: str) -> Reason | None:
+    """Return the reason of a message to an owner; None if it has none."""
     code, _, text = message.partition(': ')
-    return code, text
+    try:
+        return Reason(Code(code), text)
+    except ValueError:
+        return None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,7 +132,7 @@ class Service:
 
     def published(self, uuid):
         """Return what everybody reads."""
-        return texts.NO_HOST_HAS_ROOM.code.value
+        return texts.NO_HOST_HAS_ROOM.code
 
     def load(self, uuids):
         """Read nothing."""

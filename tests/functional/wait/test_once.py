@@ -33,7 +33,8 @@ class OnceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def codes_told(self, server):
         """Return the codes of the reasons that the owner reads."""
-        return [values.parsed(message)[0] for message in self.told(server)]
+        return [values.parsed(message).code.value
+                for message in self.told(server)]
 
     def test_a_dry_run_prints_who_would_be_rebuilt_and_who_waits(self):
         self.assertEqual(

@@ -237,7 +237,7 @@ class Cloud:
         self.read = set(uuids)
 
     def published(self, uuid):
-        return self.told[uuid].code.value if uuid in self.told else None
+        return self.told[uuid].code if uuid in self.told else None
 
     def publish(self, reasons_of):
         self.told.update(reasons_of)
