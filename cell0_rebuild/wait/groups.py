@@ -36,14 +36,15 @@ def of(
     database is away is nowhere.
 
     :param context: an administrator's.
-    :param uuids: of groups with hard policies; one that is gone is left out.
+    :param uuids: of groups with hard policies; one that is gone has nobody.
     :param down: the cells that are away; changed.
     """
     found = _groups(context, uuids)
     members = {row.instance_uuid for rows in found.values() for row in rows}
     providers = dict(down.in_each(
         context, lambda cctxt: _providers(cctxt, members))) if members else {}
-    return {uuid: _members(rows, providers) for uuid, rows in found.items()}
+    return {uuid: _members(found[uuid], providers) if uuid in found
+            else values.Members() for uuid in uuids}
 
 
 def _members(

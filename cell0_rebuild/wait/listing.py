@@ -182,7 +182,6 @@ class _Asked:
         if not rooms[question]:
             return rooms[question].problem or texts.NO_HOST_HAS_ROOM
         if group is not None and group not in groups:
-            groups[group] = self._eyes.groups({group}).get(
-                group, values.Members())
+            groups.update(self._eyes.groups({group}))
         return (texts.ITS_TURN if self._answers.room_of(kind.shape)
                 else texts.GROUP_HAS_NO_HOST)

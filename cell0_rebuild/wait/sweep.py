@@ -136,46 +136,56 @@ class Sweeper:
             LOG.info('A build of project %s has succeeded.', project_id)
 
     def _read(self, run: known.Run) -> known.Seen:
-        """Read who waits, and show it."""
-        section, now, result = run.section, run.now, run.result
+        """Read who waits, show it, and find who of them could be sent."""
+        ledger, section, now = self._ledger, run.section, run.now
         census = self._eyes.census()
-        result.problems = census.problems
-        within = candidates.within_limit(
-            census.waiting, section.max_waiting_per_project, now.utc)
-        run.waiting = {server.uuid: server for server in within}
-        waits = [server for server in run.waiting.values()
-                 if server.deadline > now.utc]
+        run.result.problems = census.problems
+        run.waiting = {
+            server.uuid: server for server in candidates.within_limit(
+                census.waiting, section.max_waiting_per_project, now.utc)}
+        self._show(census.shown, run)
+        could, reasons = candidates.ready(
+            run.waiting.values(), ledger, section, now)
+        found = self._eyes.kinds(
+            [server.uuid for server in _in_turns(could)], run.waiting)
+        reasons.update({uuid: kind for uuid, kind in found.items()
+                        if isinstance(kind, values.Reason)})
+        kinds = {uuid: kind for uuid, kind in found.items()
+                 if isinstance(kind, values.Kind)}
+        ledger.recall(
+            run.waiting.values(), kinds, self._teller.published, now)
+        groups = candidates.grouped(could, kinds)
+        ledger.waste.admit(candidates.peers(groups), now.seconds)
+        queues = candidates.queues(groups, ledger, now)
+        shapes = {queue.kind.shape for queue in queues}
+        ledger.keep({server.project_id for server in run.waiting.values()},
+                    shapes, now.seconds)
+        run.result.shapes = len(shapes)
+        self._asking.begin(run)
+        return known.Seen(queues, reasons, self._teller.published)
+
+    def _show(
+        self, shown: collections.abc.Set[str], run: known.Run
+    ) -> None:
+        """Show who waits, and count whose time is over.
+
+        :param shown: the servers that are shown as BUILD now.
+        """
+        now, result = run.now.utc, run.result
+        waits = {uuid: server for uuid, server in run.waiting.items()
+                 if server.deadline > now}
         result.oldest_seconds = max((
-            (now.utc - server.created_at).total_seconds()
-            for server in waits), default=0.0)
+            (now - server.created_at).total_seconds()
+            for server in waits.values()), default=0.0)
         self._shower.update(
-            {server.uuid for server in waits
-             if server.asked and section.show == 'build'}, census.shown)
+            {uuid for uuid, server in waits.items()
+             if server.asked and run.section.show == 'build'}, shown)
         self._teller.load(run.waiting)
-        expired = run.waiting.keys() - {server.uuid for server in waits}
+        expired = run.waiting.keys() - waits.keys()
         result.expired = sum(
             self._teller.published(uuid) is not values.Code.EXPIRED
             for uuid in expired - self._expired)
         self._expired = expired
-        could, reasons = candidates.ready(
-            run.waiting.values(), self._ledger, section, now)
-        kinds = self._eyes.kinds(
-            [server.uuid for server in _in_turns(could)], run.waiting)
-        reasons.update({uuid: kind for uuid, kind in kinds.items()
-                        if isinstance(kind, values.Reason)})
-        with_kind = {uuid: kind for uuid, kind in kinds.items()
-                 if isinstance(kind, values.Kind)}
-        self._ledger.recall(
-            run.waiting.values(), with_kind, self._teller.published, now)
-        groups = candidates.grouped(could, with_kind)
-        project_ids = {server.project_id for server in within}
-        self._ledger.waste.admit(candidates.peers(groups), now.seconds)
-        queues = candidates.queues(groups, self._ledger, now)
-        shapes = {queue.kind.shape for queue in queues}
-        self._ledger.keep(project_ids, shapes, now.seconds)
-        result.shapes = len(shapes)
-        self._asking.begin(run)
-        return known.Seen(queues, reasons, self._teller.published)
 
     def _obey(self, command: decide.Command, run: known.Run) -> None:
         """Do what was decided.
@@ -188,10 +198,7 @@ class Sweeper:
         elif isinstance(command, decide.AskRooms):
             self._asking.rooms(command.projects, run)
         elif isinstance(command, decide.AskGroups):
-            found = self._eyes.groups(command.uuids)
-            run.answers.groups.update({
-                uuid: found.get(uuid, values.Members())
-                for uuid in command.uuids})
+            run.answers.groups.update(self._eyes.groups(command.uuids))
         elif isinstance(command, decide.AskShares):
             self._asking.shares(command.project_ids, run)
         elif isinstance(command, decide.AskShort):

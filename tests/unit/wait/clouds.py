@@ -121,8 +121,8 @@ class Cloud:
         return {uuid: self.kind_of[uuid] for uuid in uuids}
 
     def groups(self, uuids):
-        return {uuid: self.members[uuid] for uuid in uuids
-                if uuid in self.members}
+        return {uuid: self.members.get(uuid, values.Members())
+                for uuid in uuids}
 
     def state(self, uuid):
         self._settle()
