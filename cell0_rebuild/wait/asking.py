@@ -131,7 +131,7 @@ class Asking:
             share, seconds = self._asked(project_id, self._eyes.share, run)
             self._extra.spend(seconds)
             self._ledger.shares.put(
-                project_id, ledgers.UNKNOWN if share is None else share,
+                project_id, ledgers.UNKNOWN_SHARE if share is None else share,
                 self._clock().seconds)
         run.answers.shares_end = True
 

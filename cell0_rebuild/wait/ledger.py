@@ -35,7 +35,7 @@ _MINUTE, _DAY = 60.0, 24 * 3600.0
 # Where there are many projects, each has its turn.
 _SHARE_LIFE = 60.0
 # Of a project for which Placement fails: as if its quota were used up.
-UNKNOWN = 1.0
+UNKNOWN_SHARE = 1.0
 # To tell what is short takes up to ten questions.
 _SHORT_LIFE = 300.0
 _FIVE_MINUTES = datetime.timedelta(minutes=5)
@@ -144,7 +144,7 @@ class Ledger:
         If Placement did not tell, it is as if the quota were used up.
         """
         share = self.shares.get(project_id)
-        return UNKNOWN if share is None else share
+        return UNKNOWN_SHARE if share is None else share
 
     def keep(
         self, projects: collections.abc.Set[str],

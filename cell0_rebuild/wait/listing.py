@@ -17,6 +17,7 @@ from cell0_rebuild.wait import candidates
 from cell0_rebuild.wait import eyes
 from cell0_rebuild.wait import kinds
 from cell0_rebuild.wait import known
+from cell0_rebuild.wait import ledger as ledgers
 from cell0_rebuild.wait import notices
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import order
@@ -113,7 +114,7 @@ def share(seen: eyes.Eyes, project_id: str) -> float:
         return seen.share(project_id)
     except exceptions.NoPlacement:
         seen.check_placement()
-        return 1.0
+        return ledgers.UNKNOWN_SHARE
 
 
 def _with_told(reason: values.Reason, message: str) -> values.Reason:
