@@ -37,9 +37,11 @@ class OnceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
                 for message in self.told(server)]
 
     def test_a_dry_run_prints_who_would_be_rebuilt_and_who_waits(self):
+        before = databases.dump()
         self.assertEqual(
             f'{self.servers[0]["id"]} would be rebuilt.\n1 wait: order\n',
             self.once(dry_run=True))
+        self.assertEqual([], databases.differences(before, databases.dump()))
         self.assertEqual([], self.asked())
 
     def test_one_sweep_rebuilds_and_prints_nothing(self):

@@ -11,7 +11,6 @@ import fixtures
 from nova.db.api import models as api_models
 from nova.db.main import models
 
-from cell0_rebuild.wait import factory
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import commands
@@ -206,14 +205,3 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.sweeper.sweep()
         for server in servers:
             self.active(server)
-
-    def test_a_dry_run_says_who_would_be_rebuilt_and_does_nothing(self):
-        self.fill()
-        server = self.wait_for_room()
-        self.make_room()
-        before = databases.dump()
-        swept = factory.sweeper(dry_run=True).sweep()
-        self.assertEqual([server['id']], list(swept.answers))
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
-        self.assertEqual([], self.asked())
