@@ -218,17 +218,6 @@ class NoConductorTest(RefusalTestCase):
         error = self.assert_refused_without_trace(409)
         self.assertIn('no nova-conductor that can rebuild', error)
 
-    def test_a_message_that_cannot_be_sent_is_409_and_undone(self):
-        def fail(*args, **kwargs):
-            raise exceptions.NoConductor('broker is down')
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', fail)
-        before = databases.dump()
-        self.assert_refused(409, self.server)
-        self.assertEqual(
-            [], databases.differences_but_age(before, databases.dump()))
-        self.assert_shown_once(self.server['id'], 'ERROR')
-
     def test_a_conductor_that_took_it_but_did_not_say_so_is_believed(self):
         call = rpcapi.RebuildAPI._call
 

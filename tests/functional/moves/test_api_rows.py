@@ -57,24 +57,6 @@ class RowsTest(races_base.RaceTestCase):
             name for name in before if before[name] != after[name]})
         self.assertIs(False, after['queued_for_delete'])
 
-    # 1768107.
-    def test_it_stays_its_owners_when_an_operator_rebuilds_it(self):
-        self.api.delete_server(self.server['id'])
-        self._wait_until_deleted(self.server)
-        compute = self.computes['host1'].service_ref.uuid
-        self.admin_api.put_service(compute, {'status': 'disabled'})
-        self.api = self.api_fixture.api
-        self.api.microversion = base.STOCK
-        server = self.bury()
-        self.assertNotEqual('admin', server['user_id'])
-        self.admin_api.put_service(compute, {'status': 'enabled'})
-        self.api = self.admin_api
-        self.rebuild(server)
-        self.assertEqual(server['user_id'], self.active(server)['user_id'])
-        spec = databases.spec_of(server['id'])
-        self.assertEqual((server['tenant_id'], server['user_id']),
-                         (spec.project_id, spec.user_id))
-
     # 1775863.
     def test_a_request_spec_in_which_nothing_changed_can_be_saved(self):
         before = json.loads(self.row('request_specs')['spec'])

@@ -80,14 +80,6 @@ class AttemptTest(recover_base.RecoverTestCase):
         self.late.deliver()
         self.assertEqual([0, 2, 3, 3, 4], counts)
 
-    def test_an_attempt_is_taken_once(self):
-        self.rebuild(self.server)
-        attempt = api_db.entry(self.context, self.uuid).attempt
-        self.assertIsNotNone(api_db.take(self.context, self.uuid, attempt))
-        before = databases.dump()
-        self.assertIsNone(api_db.take(self.context, self.uuid, attempt))
-        self.assertEqual([], databases.differences(before, databases.dump()))
-
     def test_of_a_buried_server_there_is_no_attempt(self):
         self.assertIsNone(recovering.entry(self.uuid))
         self.useFixture(base.Interception(
@@ -244,7 +236,11 @@ class ToldTest(base.FunctionalTestCase):
         self.stub_out(
             'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
             recovering.fail)
+        before = databases.dump()
         self.assert_refused(409, server)
+        self.assertEqual(
+            [], databases.differences_but_age(before, databases.dump()))
+        self.assert_shown_once(server['id'], 'ERROR')
         self.assertIn(
             'No nova-conductor says that it rebuilds the server '
             '(RuntimeError).', self.stdlog.logger.output)

@@ -40,18 +40,6 @@ UNREADABLE = {
     'newer_nova': (
         newer_nova(), 'its entry requested_networks cannot be loaded: Version '
         '1.99 of NetworkRequestList'),
-    'no_networks': (
-        stored_forms.without(stored_forms.retained(), 'requested_networks'),
-        'it has no entry requested_networks'),
-    'no_version': (
-        stored_forms.without(stored_forms.retained(), 'version'),
-        'it has no entry version'),
-    'no_files': (
-        stored_forms.without(stored_forms.retained(), 'injected_files'),
-        'it has no entry injected_files'),
-    'damaged_files': (
-        stored_forms.retained(injected_files=[7]),
-        'its entry injected_files is damaged'),
     'no_entries': (['a list'], 'it is damaged'),
     'newer_attempt': (
         with_attempt(stored_forms.attempted(version='2.0')),
@@ -59,7 +47,6 @@ UNREADABLE = {
     'damaged_attempt': (
         with_attempt(stored_forms.attempted(cells=[7])),
         'its entry cells is damaged'),
-    'no_attempt': (with_attempt('a text'), 'it is damaged'),
 }
 
 
@@ -88,17 +75,13 @@ class StoredTestCase(base.FunctionalTestCase):
 class RefusedTest(StoredTestCase):
 
     @ddt.data(*UNREADABLE)
-    def test_what_cannot_be_read_is_409_with_the_reason(self, kind):
+    def test_what_cannot_be_read_is_409_and_the_server_deleted(self, kind):
         section, reason = UNREADABLE[kind]
         self.store(section)
         before = databases.dump()
         error = self.assert_refused(409, self.server)
         self.assertIn('cannot be read: ' + reason, error)
         self.assertEqual([], databases.differences(before, databases.dump()))
-
-    @ddt.data(*UNREADABLE)
-    def test_the_server_is_shown_listed_and_deleted(self, kind):
-        self.store(UNREADABLE[kind][0])
         self.assert_shown_once(self.server['id'], 'ERROR')
         self.api.delete_server(self.server['id'])
         self._wait_until_deleted(self.server)
