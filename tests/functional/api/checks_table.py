@@ -204,8 +204,7 @@ NOT_ASKED = (
         'One that the rebuild names must be there: 400.',
         ('objects.KeyPair.get_by_name',),
         (_SAME + 'key_pair_deleted_since',
-         'test_refusals.BadInputTest.'
-         'test_a_key_that_does_not_exist_is_400')),
+         _IMAGE + 'a_key_that_does_not_exist_is_400')),
     Row('Server group', (400, 403), (), 'The server has been a member, and '
         'counted as one, all the time. Nova schedules a server whose group '
         'was deleted without it, whatever the reason.',

@@ -2,7 +2,6 @@
 
 """A rebuild that is refused leaves everything as it was."""
 
-import copy
 import threading
 import time
 
@@ -65,52 +64,20 @@ class MicroversionTest(RefusalTestCase):
             if not name.lower().endswith('-request-id')}, answer.content)
             for asked, answer in found.items()}
 
-    def test_one_above_the_added_microversion_is_406(self):
-        above = f'2.{int(base.ADDED[2:]) + 1}'
-        error = self.assert_refused_without_trace(406, above)
-        self.assertIn(f'maximum is {base.ADDED}', error)
-
-    def test_a_stock_microversion_still_requires_an_image(self):
-        error = self.assert_refused_without_trace(400, base.STOCK)
-        self.assertIn('imageRef', error)
-
     def test_latest_is_the_added_microversion(self):
         self.rebuild(self.server, 'latest')
         self.active(self.server)
 
-    def test_the_answer_names_the_microversion_that_was_asked_for(self):
-        for asked, named in ((base.ADDED, base.ADDED),
-                             ('latest', base.ADDED), ('2.42', '2.42')):
-            with self.microversion_is(asked):
-                answer = self.api.api_get('/servers')
-            self.assertEqual(
-                f'compute {named}', answer.headers['OpenStack-API-Version'])
-            self.assertEqual(
-                named, answer.headers['X-OpenStack-Nova-API-Version'])
-
-    def test_the_versions_document_shows_it_as_the_maximum(self):
-        self.assertEqual(
-            base.ADDED, self.api.api_get('/').body['version']['version'])
-
 
 class BadInputTest(RefusalTestCase):
 
-    def test_an_image_that_does_not_exist_is_400(self):
-        self.assert_refused_without_trace(
-            400, imageRef=uuidsentinel.no_such_image)
-
-    def test_a_malformed_image_is_400(self):
-        for image in ('', 'no-uuid', None, 7, [], {}):
-            self.assert_refused_without_trace(400, imageRef=image)
-
-    def test_an_unknown_field_is_400(self):
-        self.assert_refused_without_trace(400, flavorRef='1')
-
-    def test_a_bad_type_is_400(self):
-        for body in ({'name': 7}, {'metadata': []}, {'name': ''},
+    def test_what_the_schema_does_not_take_is_400(self):
+        images = ('', 'no-uuid', None, 7, [], {})
+        for body in (*({'imageRef': image} for image in images),
+                     {'name': 7}, {'metadata': []}, {'name': ''},
                      {'user_data': 'not base64'}, {'key_name': 7},
                      {'preserve_ephemeral': 'perhaps'},
-                     {'accessIPv4': 'nowhere'}):
+                     {'accessIPv4': 'nowhere'}, {'flavorRef': '1'}):
             self.assert_refused_without_trace(400, **body)
 
     def test_a_body_that_is_no_object_is_400(self):
@@ -125,19 +92,10 @@ class BadInputTest(RefusalTestCase):
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
 
-    def test_a_key_that_does_not_exist_is_400(self):
-        self.assert_refused_without_trace(400, key_name='no-such-key')
-
     def test_too_much_metadata_is_403(self):
         self.flags(metadata_items=1, group='quota')
         self.assert_refused_without_trace(
             403, metadata={'a': '1', 'b': '2'})
-
-    def test_an_image_that_needs_more_disk_than_the_flavor_has_is_400(self):
-        image = copy.deepcopy(self.glance.image1)
-        image.update(id=uuidsentinel.large, min_disk=1000)
-        self.glance.create(None, image)
-        self.assert_refused_without_trace(400, imageRef=uuidsentinel.large)
 
 
 class ServerStateTest(RefusalTestCase):
@@ -251,12 +209,9 @@ class NoConductorTest(RefusalTestCase):
 class UnknownNetworksTest(base.FunctionalTestCase):
 
     def test_buried_before_the_package_was_enabled_it_is_409(self):
-        self.stub_out('cell0_rebuild.objects.keep', lambda *args: None)
         server = self.bury()
-        before = databases.dump()
-        error = self.assert_refused(409, server)
+        databases.forget(server['id'])
+        error = self.assert_refused_without_trace(409, server)
         self.assertIn('requested networks', error)
         self.assertIn('are unknown: it was buried by', error)
-        self.assertEqual(
-            [], databases.differences(before, databases.dump()))
         self.api.delete_server(server['id'])
