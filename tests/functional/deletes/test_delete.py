@@ -2,13 +2,15 @@
 
 """A server is deleted before, during and after a rebuild."""
 
+import ddt
+
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
+from tests.functional.support import recovering
 
-SCHEDULER = races_base.SCHEDULER
 
-
+@ddt.ddt
 class DeleteTest(races_base.RaceTestCase):
 
     def test_deleted_before_the_rebuild_it_stays_deleted(self):
@@ -16,22 +18,13 @@ class DeleteTest(races_base.RaceTestCase):
         self.assert_refused(404, self.server)
         self.assert_gone()
 
-    def test_deleted_while_the_scheduler_thinks_it_stays_deleted(self):
-        self.useFixture(base.Interception(SCHEDULER, before=self._delete))
-        self.rebuild(self.server)
-        self.wait_for_the_conductor()
-        self.assert_gone()
-
-    def test_deleted_when_the_scheduler_has_answered_it_stays_deleted(self):
-        self.useFixture(base.Interception(SCHEDULER, after=self._delete))
-        self.rebuild(self.server)
-        self.wait_for_the_conductor()
-        self.assert_gone()
-
-    def test_deleted_when_nova_has_created_it_in_its_cell_it_stays_so(self):
-        self.useFixture(base.Interception(
-            'nova.conductor.manager.ComputeTaskManager._create_tags',
-            before=self._delete))
+    @ddt.data(
+        ('the_scheduler_thinks', recovering.SCHEDULER, 'before'),
+        ('the_scheduler_has_answered', recovering.SCHEDULER, 'after'),
+        ('it_is_created_in_its_cell', recovering.TAGS, 'before'))
+    @ddt.unpack
+    def test_it_stays_deleted_if_it_is_while(self, _name, step, when):
+        self.useFixture(base.Interception(step, **{when: self._delete}))
         self.rebuild(self.server)
         self.wait_for_the_conductor()
         self.assert_gone()

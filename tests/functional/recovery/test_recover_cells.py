@@ -72,6 +72,7 @@ class TwoCellsTest(recover_base.RecoverTestCase):
         self.disable_host()
         for server in (self.server, self.bury(), self.bury()):
             self.rebuild(server)
+        before = len(self.stdlog.logger.output)
         with databases.down('cell2') as tries:
             found = self.recover()[1]
         self.assertEqual(3, len(found))
@@ -80,6 +81,10 @@ class TwoCellsTest(recover_base.RecoverTestCase):
                 '(cell2): DBConnectionError: down', finding['result'])
         # One looks for servers, one looks at them.
         self.assertEqual(2, len(tries))
+        logged = self.stdlog.logger.output[before:]
+        self.assertEqual(3, logged.count('The server cannot be looked at.'))
+        self.assertEqual(
+            ['Cell'], re.findall(r'ERROR .*\] (\w+) .*\nTraceback', logged))
 
     def test_a_cell_that_is_down_made_each_server_an_interrupted_one(self):
         self.useFixture(base.fixtures.MonkeyPatch(
@@ -95,18 +100,6 @@ class TwoCellsTest(recover_base.RecoverTestCase):
         self.assertIn('1 servers could not be looked at.', details)
         self.assertIn('(cell2): DBConnectionError', details)
         self.assertNotIn('interrupted', details)
-
-    def test_a_cell_that_is_down_filled_the_log_with_tracebacks(self):
-        self.disable_host()
-        for server in (self.server, self.bury(), self.bury()):
-            self.rebuild(server)
-        before = len(self.stdlog.logger.output)
-        with databases.down('cell2'):
-            self.recover()
-        logged = self.stdlog.logger.output[before:]
-        self.assertEqual(3, logged.count('The server cannot be looked at.'))
-        self.assertEqual(
-            ['Cell'], re.findall(r'ERROR .*\] (\w+) .*\nTraceback', logged))
 
     def test_cell0_that_is_down_ended_all_checks(self):
         with databases.down('cell0'):
