@@ -2,6 +2,9 @@
 
 """What a rebuild request may change on a buried server."""
 
+import json
+
+from nova import objects
 
 from tests.functional.api import parameters_base
 from tests.functional import base
@@ -13,15 +16,19 @@ from tests import releases
 class ParameterTest(parameters_base.ParameterTestCase):
 
     def keys(self):
-        """Return what is stored with the server of its public key."""
+        """Return the key of the server, and the names of those it has."""
         [extra] = databases.dump()['cell1']['instance_extra']
-        return self.row()['key_data'], base.PUBLIC_KEY in extra['keypairs']
+        return self.row()['key_data'], [
+            key.name for key in objects.KeyPairList.obj_from_primitive(
+                json.loads(extra['keypairs']))]
 
     def test_what_is_given_takes_the_place_of_what_was(self):
-        self.new_key('mine')
+        for name in ('old', 'mine'):
+            self.new_key(name)
         server = self.bury(
             metadata={'old': '1', 'both': '1'}, accessIPv4='192.0.2.1',
-            user_data='b25l', **{'OS-DCF:diskConfig': 'MANUAL'})
+            user_data='b25l', key_name='old',
+            **{'OS-DCF:diskConfig': 'MANUAL'})
         given = {
             'name': 'renamed', 'description': 'given', 'key_name': 'mine',
             'metadata': {'both': '2'}, 'accessIPv4': '192.0.2.2',
@@ -33,7 +40,7 @@ class ParameterTest(parameters_base.ParameterTestCase):
         hostname = 'OS-EXT-SRV-ATTR:hostname'
         self.assertEqual(server[hostname], rebuilt[hostname])
         self.assertEqual('dHdv', self.row()['user_data'])
-        self.assertEqual((base.PUBLIC_KEY, True), self.keys())
+        self.assertEqual((base.PUBLIC_KEY, ['mine']), self.keys())
 
     def test_what_is_null_is_removed(self):
         self.new_key('mine')
@@ -45,7 +52,7 @@ class ParameterTest(parameters_base.ParameterTestCase):
         rebuilt = self.rebuilt(server, **gone, user_data=None)
         self.assertEqual(gone, {name: rebuilt[name] for name in gone})
         self.assertIsNone(self.row()['user_data'])
-        self.assertEqual((None, False), self.keys())
+        self.assertEqual((None, []), self.keys())
 
     def test_disk_config_of_the_create_stays(self):
         server = self.bury(**{'OS-DCF:diskConfig': 'AUTO'})
