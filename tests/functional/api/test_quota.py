@@ -13,6 +13,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import host_mappings
+from tests.functional.support import recovering
 
 # Of the flavor that servers are made with.
 _NEEDS = {'instances': 1, 'cores': 1, 'ram': 512}
@@ -46,7 +47,7 @@ class QuotaTestCase(base.FunctionalTestCase):
     def rebuild_while(self, change):
         """Rebuild; quota changes when nova-api has checked it."""
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            recovering.PROBE,
             after=lambda *args: change()))
         self.rebuild(self.server)
 

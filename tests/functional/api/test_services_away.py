@@ -11,6 +11,7 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import exceptions
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import recovering
 
 _REPORT = 'nova.scheduler.client.report.SchedulerReportClient'
 
@@ -78,9 +79,8 @@ class ServiceAwayTest(base.FunctionalTestCase):
 
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', be_silent)
-        self.stub_out('cell0_rebuild.move.api_db.take', be_away)
+        self.stub_out(recovering.REQUEST, be_silent)
+        self.stub_out(recovering.TAKE, be_away)
         self.assertIn('a database does not answer',
                       self.assert_refused(409, self.server))
         self.assert_shown_once(self.server['id'], 'BUILD')
@@ -92,7 +92,7 @@ class ServiceAwayTest(base.FunctionalTestCase):
         def be_away(*args):
             raise db_exc.DBConnectionError()
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+            recovering.REQUEST,
             after=lose))
         hiccup = self.useFixture(base.Interception(
             'cell0_rebuild.move.api_db.answer', before=be_away))

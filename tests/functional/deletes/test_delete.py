@@ -47,7 +47,7 @@ class DeleteTest(races_base.RaceTestCase):
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         self.stub_out(
-            'cell0_rebuild.move.deletion.sweep', lambda *args: None)
+            recovering.SWEEP, lambda *args: None)
         self._delete()
         late.deliver()
         self.assert_gone()

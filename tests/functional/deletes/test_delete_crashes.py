@@ -83,9 +83,9 @@ class RecoveredTest(recover_base.RecoverTestCase):
 
     def test_deleted_by_a_nova_without_us_it_is_removed(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell0_db.hide', before=recovering.crash))
+            recovering.HIDE, before=recovering.crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)
-        with fixtures.MonkeyPatch('cell0_rebuild.move.deletion.clear',
+        with fixtures.MonkeyPatch(recovering.CLEAR,
                                   lambda *args: None):
             self.api.delete_server(self.server['id'])
         self.assertEqual([self.server['id']], [

@@ -142,7 +142,7 @@ class DeleteTest(DownTestCase):
         def delete_and_fail(*args, **kwargs):
             # As a nova-api does that has not the package.
             with base.fixtures.MonkeyPatch(
-                    'cell0_rebuild.move.deletion.sweep',
+                    recovering.SWEEP,
                     lambda *args: None):
                 self.api.delete_server(self.server['id'])
             raise exception.TooManyInstances(
@@ -183,7 +183,7 @@ class LeftTest(DownTestCase):
         super().setUp()
         self.context = nova_context.get_admin_context()
         self.useFixture(base.fixtures.MonkeyPatch(
-            'cell0_rebuild.cmd.manage.AGE', recovering.AT_ONCE))
+            recovering.AGE, recovering.AT_ONCE))
 
     def cut_short(self, server):
         """Delete a server that is on its way, no further than Nova begins."""

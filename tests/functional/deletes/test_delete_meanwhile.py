@@ -9,8 +9,6 @@ from tests.functional.support import databases
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
 
-TAKE_OVER = 'cell0_rebuild.move.api_db.take_over'
-BURY = 'cell0_rebuild.move.reburial.bury_again'
 IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
 
 
@@ -32,10 +30,10 @@ class DeleteTest(recover_base.RecoverTestCase):
         self.assert_gone()
 
     def test_deleted_before_a_recovery_takes_it_it_stays_deleted(self):
-        self._recover_deleted_before(TAKE_OVER)
+        self._recover_deleted_before(recovering.TAKE_OVER)
 
     def test_deleted_when_a_recovery_has_taken_it_it_stays_deleted(self):
-        self._recover_deleted_before(BURY)
+        self._recover_deleted_before(recovering.BURY)
 
     def _recover_deleted_before(self, step):
         self.rebuild(self.server)

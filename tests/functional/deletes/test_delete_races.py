@@ -28,7 +28,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
 
     def test_a_rebuild_at_the_end_of_a_delete_is_refused(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell0_db.hide',
+            recovering.HIDE,
             before=self._all_but_delete))
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
@@ -83,7 +83,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
 
     def test_a_delete_between_check_and_move_wins(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            recovering.PROBE,
             after=lambda *args: self.api.delete_server(self.server['id'])))
         self.assert_refused(409, self.server)
         self.assert_gone()
@@ -97,7 +97,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
             instance.save()
             return hide(context, instance_uuid)
         self.stub_out(
-            'cell0_rebuild.move.cell0_db.hide', begin_to_delete)
+            recovering.HIDE, begin_to_delete)
         self.assert_refused(409, self.server)
         self.assertEqual('cell0', databases.cell_of(self.server['id']))
         self.assertEqual([], databases.dump()['api']['build_requests'])
@@ -154,7 +154,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
             return end(*args)
         self.useFixture(base.Interception(cleanup, before=mark_late))
         self.stub_out(
-            'cell0_rebuild.move.api_db.end', end_after_the_delete)
+            recovering.END, end_after_the_delete)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertEqual(
             [], databases.dump()['cell0']['instances']))

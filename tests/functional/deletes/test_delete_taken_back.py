@@ -16,8 +16,6 @@ from tests.functional.support import races_base
 from tests.functional.support import recovering
 from tests.functional.support import reimage_base
 
-CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
-BURY = 'cell0_rebuild.move.reburial.bury_again'
 DESTROY = 'nova.objects.instance.Instance.destroy'
 FILE = [{'path': '/etc/secret', 'contents': 'c2VjcmV0'}]
 
@@ -61,10 +59,10 @@ class TakenBackTest(_Mixin, races_base.RaceTestCase):
         def lose(*args, **kwargs):
             before()
             raise messaging.MessagingTimeout()
-        self.stub_out(CALL, lose)
+        self.stub_out(recovering.REQUEST, lose)
 
     def test_deleted_between_the_move_and_the_hiding_nothing_stays(self):
-        hook = self.delete_before('cell0_rebuild.move.cell0_db.hide')
+        hook = self.delete_before(recovering.HIDE)
         self.assert_refused(409, self.server)
         self.assertEqual([], hook.waiting())
         self.assert_nothing_stays()
@@ -75,7 +73,7 @@ class TakenBackTest(_Mixin, races_base.RaceTestCase):
         self.assert_not_found()
         self.assert_nothing_stays()
 
-    @ddt.data(BURY, recovering.BACK)
+    @ddt.data(recovering.BURY, recovering.BACK)
     def test_deleted_just_before_it_is_buried_again_nothing_stays(self, step):
         self.let_no_conductor_answer()
         hook = self.delete_before(step)
@@ -89,7 +87,7 @@ class RefusedByCinderTest(_Mixin, reimage_base.ReimageTestCase):
 
     def test_deleted_just_before_it_is_buried_again_nothing_stays(self):
         self.cinder.refusal = exception.InvalidVolume(reason='no')
-        hook = self.delete_before(BURY)
+        hook = self.delete_before(recovering.BURY)
         self.assert_refused(400, self.server, imageRef=self.new)
         self.assertEqual([], hook.waiting())
         self.assert_nothing_stays()

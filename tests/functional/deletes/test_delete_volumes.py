@@ -53,7 +53,7 @@ class DeleteVolumesTest(races_base.RaceTestCase):
     def test_a_volume_that_is_to_stay_since_the_checks_stays(self):
         late = self.useFixture(races_base.HeldMessage())
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            recovering.PROBE,
             after=lambda *args: self.set_flag(False)))
         self.rebuild(self.server)
         self.delete()

@@ -95,9 +95,8 @@ class AttemptTest(recover_base.RecoverTestCase):
 
         def look(api, context, *args, **kwargs):
             targets.append(context.db_connection)
-        for call in ('ping', 'rebuild_instance_in_cell0'):
-            self.useFixture(base.Interception(
-                f'cell0_rebuild.rpcapi.RebuildAPI.{call}', before=look))
+        for call in (recovering.PROBE, recovering.REQUEST):
+            self.useFixture(base.Interception(call, before=look))
         self.rebuild(self.server)
         self.assertEqual([False, True], [
             target is None for target in targets])
@@ -234,7 +233,7 @@ class ToldTest(base.FunctionalTestCase):
     def test_a_rebuild_that_no_conductor_takes_is_logged(self):
         server = self.bury()
         self.stub_out(
-            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+            recovering.REQUEST,
             recovering.fail)
         before = databases.dump()
         self.assert_refused(409, server)

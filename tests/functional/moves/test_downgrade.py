@@ -18,7 +18,6 @@ from tests.functional.support import recovering
 from tests.functional.support.recovering import crash
 from tests.functional.support import removing
 
-HIDE = 'cell0_rebuild.move.cell0_db.hide'
 API = ['instance_mappings', 'request_specs']
 FILE = base64.b64encode(b'hello').decode()
 
@@ -44,7 +43,7 @@ class DowngradeTestCase(removing.RemovingMixin, recover_base.RecoverTestCase):
         self.api.put_service(service, {'status': 'enabled'})
 
     def _leave_not_hidden(self):
-        self.useFixture(base.Interception(HIDE, before=crash))
+        self.useFixture(base.Interception(recovering.HIDE, before=crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)
 
     def _leave_not_taken(self):

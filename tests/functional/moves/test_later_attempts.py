@@ -53,7 +53,7 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
             self.rebuild(self.server)
             self.assertTrue(self.removing.wait(_PATIENCE))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.out_of_cell0.ask', before=rebuild_first))
+            recovering.ASK, before=rebuild_first))
         # The burial holds the mapping until it is removed.
         threading.Timer(1, self.go_on.set).start()
         # It is refused, or comes when the burial has ended, and fails, too.

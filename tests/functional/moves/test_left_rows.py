@@ -238,7 +238,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
     def test_a_rebuild_before_it_is_shown_again_is_refused_at_once(self):
         go_on = self.meet_burial(
             recovering.CAST, 'cell0_rebuild.move.reburial.show',
-            'cell0_rebuild.move.cell0_db.hide')
+            recovering.HIDE)
         self.assert_refused(409, self.server)
         go_on.set()
         self._wait_for_assert(
@@ -248,7 +248,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_while_a_burial_ends_is_accepted(self):
         self.meet_burial(
-            recovering.TAGS, 'cell0_rebuild.move.mapped_db.leave',
+            recovering.TAGS, recovering.LEAVE,
             'cell0_rebuild.move.out_of_cell0.to_build_request')
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()

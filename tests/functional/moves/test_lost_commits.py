@@ -9,6 +9,7 @@ from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.moves import lost_commits
 from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 
 class LostCommitTest(races_base.RaceTestCase):
@@ -26,7 +27,7 @@ class LostCommitTest(races_base.RaceTestCase):
 
     def test_a_hiding_and_no_database_since_show_it_in_build(self):
         self.stub_out(
-            'cell0_rebuild.move.cell0_db.show', self._raise_away)
+            recovering.SHOW, self._raise_away)
         self.useFixture(lost_commits.LostCommit('cell0'))
         self.assert_refused(409, self.server)
         self.assert_shown_once(self.server['id'], 'BUILD')
@@ -39,7 +40,7 @@ class LostCommitTest(races_base.RaceTestCase):
 
     def test_a_conductor_that_has_handed_it_over_buries_it_again(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.end', after=self._raise_away))
+            recovering.END, after=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -47,7 +48,7 @@ class LostCommitTest(races_base.RaceTestCase):
 
     def test_a_hand_over_that_is_not_committed_leaves_no_build_request(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.end', before=self._raise_away))
+            recovering.END, before=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -58,7 +59,7 @@ class LostCommitTest(races_base.RaceTestCase):
     def test_a_cast_that_fails_and_a_lost_commit_show_it_once(self):
         self.useFixture(base.Interception(base.CAST, before=self._raise_away))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.mapped_db.remap', after=self._raise_away))
+            recovering.REMAP, after=self._raise_away))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(self.server['id'], 'ERROR')
@@ -67,17 +68,15 @@ class LostCommitTest(races_base.RaceTestCase):
     def test_a_refused_rebuild_is_taken_back_as_a_whole(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', be_silent)
+        self.stub_out(recovering.REQUEST, be_silent)
         self._assert_refused_without_a_trace('api', number=2)
 
     def test_a_hiccup_while_it_is_taken_back_leaves_no_trace(self):
         def be_silent(*args):
             raise exceptions.NoConductor('no answer')
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', be_silent)
+        self.stub_out(recovering.REQUEST, be_silent)
         hiccup = self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.to_cell0',
+            recovering.BACK,
             before=self._raise_away))
         before = databases.dump()
         self.assert_refused(409, self.server)

@@ -10,6 +10,7 @@ from cell0_rebuild.move import cell0_db
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 
 class LostMessageTest(races_base.RaceTestCase):
@@ -64,7 +65,7 @@ class LostMessageTest(races_base.RaceTestCase):
     def test_a_database_that_is_away_refuses_without_a_trace(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.move.cell0_db.hide', be_away)
+        self.stub_out(recovering.HIDE, be_away)
         before = databases.dump()
         error = self.assert_refused(409, self.server)
         self.assertIn('a database does not answer', error)
@@ -81,9 +82,9 @@ class LostMessageTest(races_base.RaceTestCase):
             self.rebuild(self.server)
             self._wait_for_state_change(self.server, 'ACTIVE')
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.reburial.bury_again', after=rebuild))
+            recovering.BURY, after=rebuild))
         ended = []
-        self.stub_out('cell0_rebuild.conductor.ec2.forget_id', ended.append)
+        self.stub_out(recovering.DONE, ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(
             lambda: self.assertEqual(2, len(ended)))
@@ -98,7 +99,7 @@ class LostMessageTest(races_base.RaceTestCase):
             if failures:
                 raise failures.pop()
             show(*args, **kwargs)
-        self.stub_out('cell0_rebuild.move.cell0_db.show', be_away_once)
+        self.stub_out(recovering.SHOW, be_away_once)
 
     def _find_nothing(self, *args, **kwargs):
         raise exception.NoValidHost(reason='')

@@ -9,8 +9,6 @@ from tests.functional.support import recover_base
 from tests.functional.support import recovering
 from tests.functional.support import reimage_base
 
-ACCEPT = 'cell0_rebuild.move.api_db.accept'
-REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 
 
 class RebuildTest(recover_base.RecoverTestCase):
@@ -20,7 +18,7 @@ class RebuildTest(recover_base.RecoverTestCase):
             self.active(self.server)
             raise messaging_exc.MessagingTimeout('lost')
         self.late.let_through()
-        self.useFixture(base.Interception(REQUEST, after=lose))
+        self.useFixture(base.Interception(recovering.REQUEST, after=lose))
         self.rebuild(self.server)
         self.active(self.server)
         self.assert_shown_once(self.server['id'], 'ACTIVE')
@@ -30,7 +28,8 @@ class ReimageTest(reimage_base.ReimageTestCase):
 
     def test_recovered_before_the_conductor_accepts_it_it_stays_buried(self):
         hook = self.useFixture(base.Interception(
-            ACCEPT, before=lambda *args, **kwargs: recovering.recover()))
+            recovering.ACCEPT,
+            before=lambda *args, **kwargs: recovering.recover()))
         self.rebuild(self.server, imageRef=self.new)
         self.buried_again(self.server)
         self.assertEqual([], hook.waiting())

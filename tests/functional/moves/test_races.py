@@ -18,7 +18,7 @@ class OneWinnerTest(races_base.RaceTestCase):
 
     def test_of_two_rebuilds_one_is_accepted_and_one_is_409(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping', after=self._rebuild))
+            recovering.PROBE, after=self._rebuild))
         self.assert_refused(409, self.server)
         self.active(self.server)
         self.assertEqual(

@@ -122,7 +122,7 @@ class PlacementTest(recover_base.RecoverTestCase):
         self
     ):
         self._leave_allocations()
-        self.stub_out('cell0_rebuild.allocations._PAUSE', 0)
+        self.stub_out(recovering.ALLOCATIONS_PAUSE, 0)
         put = report.SchedulerReportClient.put_allocations
         self.stub_out(f'{_REPORT}.put_allocations', fail(
             exception.AllocationUpdateFailed(
@@ -153,7 +153,7 @@ class PlacementTest(recover_base.RecoverTestCase):
             self.server['id'], older_than=3600))
 
     def test_a_claim_stays_while_nobody_knows_where_the_server_goes(self):
-        self.stub_out('cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
+        self.stub_out(recovering.RELEASE_PATIENCE, 0)
         self.rebuild(self.server)
         self._leave_allocations()
         resource_claims.release(

@@ -130,7 +130,7 @@ class AllocationsTest(StallTestCase):
 
     def test_a_delete_that_was_not_answered_is_asked_for_again(self):
         self.leave_allocations()
-        self.stub_out('cell0_rebuild.allocations._PAUSE', 0)
+        self.stub_out(recovering.ALLOCATIONS_PAUSE, 0)
         put, lost = report.SchedulerReportClient.put_allocations, []
 
         def lose(*args):
@@ -194,7 +194,7 @@ class AcceleratorsTest(StallTestCase):
             recovering.recover(self.server['id'])
             raise messaging.MessageDeliveryFailure('no confirmation')
         self.useFixture(base.Interception(base.CAST, after=finish))
-        self.stub_out('cell0_rebuild.conductor.ec2.forget_id', ended.append)
+        self.stub_out(recovering.DONE, ended.append)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(ended))
         self.assert_shown_once(self.server['id'], 'ACTIVE')
@@ -205,7 +205,7 @@ class VolumeTest(reimage_base.ReimageTestCase):
 
     def test_a_conductor_that_is_stale_has_no_image_written(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.endpoint.RebuildEndpoint._reimage',
+            recovering.REIMAGE,
             before=lambda *args: recovering.recover(self.server['id'])))
         self.assert_refused(409, self.server, imageRef=self.new)
         self.assertEqual([], self.cinder.written)

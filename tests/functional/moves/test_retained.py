@@ -8,6 +8,7 @@ from nova.tests import fixtures as nova_fixtures
 
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import recovering
 
 
 class RequestedHostTest(base.FunctionalTestCase):
@@ -137,7 +138,7 @@ class RequestSpecTest(base.FunctionalTestCase):
             spec.availability_zone = 'zone'
             spec.save()
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping', after=pin))
+            recovering.PROBE, after=pin))
         self.assert_refused(
             409, server,
             imageRef=self.glance.auto_disk_config_enabled_image['id'])

@@ -169,7 +169,7 @@ class StaleRowTest(recover_base.RecoverTestCase):
 class StaleClaimTest(races_base.RaceTestCase):
 
     def test_a_stale_conductor_leaves_a_live_server_its_resources(self):
-        self.stub_out('cell0_rebuild.conductor.resource_claims._PATIENCE', 1)
+        self.stub_out(recovering.RELEASE_PATIENCE, 1)
         self.useFixture(base.Interception(
             base.CAST, before=self._release))
         self.rebuild(self.server)

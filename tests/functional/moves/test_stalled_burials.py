@@ -136,7 +136,7 @@ class StalledBurialTest(races_base.RaceTestCase):
             self.use_a_row()
             self.begin_again({'before': self.pause_and_fail})
         stall = stalling.Stall(begin_again)
-        self.stub_out('cell0_rebuild.move.cell_db.remove',
+        self.stub_out(recovering.REMOVE,
                       stall.before(cell_db.remove))
         remap, mapped = mapped_db.remap, []
 
@@ -148,7 +148,7 @@ class StalledBurialTest(races_base.RaceTestCase):
             self.wait_until_buried()
             mapped.append(remap(context, uuid, old, new, *args, **kwargs))
             return mapped[-1]
-        self.stub_out('cell0_rebuild.move.mapped_db.remap', stall_again)
+        self.stub_out(recovering.REMAP, stall_again)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(stall.struck))
         # The later attempt waits for the one that stalls.
@@ -212,7 +212,7 @@ class InterruptedBurialTest(races_base.RaceTestCase):
             owner.start()
             lost.append(owner)
             raise db_exc.DBConnectionError(Exception('down'))
-        self.stub_out('cell0_rebuild.move.cell_db.remove', lose)
+        self.stub_out(recovering.REMOVE, lose)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(lost))
         lost[0].join(_PATIENCE)

@@ -6,6 +6,7 @@ import time
 
 from tests.functional import base
 from tests.functional.support import races_base
+from tests.functional.support import recovering
 from tests.functional.support import reimage_base
 
 
@@ -36,7 +37,7 @@ class BulkTest(_OneSlot, races_base.RaceTestCase):
             time.sleep(2)
             seen.append(self.api.get_server(self.other['id'])['status'])
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.attempt.hand_over', before=ask))
+            recovering.HAND_OVER, before=ask))
         self.rebuild(self.server)
         self.active(self.server)
         self.active(self.other)
@@ -62,7 +63,7 @@ class ReimageTest(_OneSlot, reimage_base.ReimageTestCase):
 
     def test_while_an_image_is_written_another_is_built(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Write.wait',
+            recovering.WRITING,
             before=self.rebuild_the_other))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)

@@ -22,7 +22,6 @@ from tests.functional.moves import updates_base
 from tests.functional.support import updating
 
 UPDATE = 'nova.compute.api.API.update_instance'
-ASK = 'cell0_rebuild.move.out_of_cell0.ask'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
 APPLY = 'cell0_rebuild.move.late_changes.apply'
 
@@ -106,7 +105,7 @@ class RebuiltTest(updates_base.UpdateTestCase):
         self.assert_updated()
 
     @ddt.data(
-        ('before_a_conductor_takes_it', ASK),
+        ('before_a_conductor_takes_it', recovering.ASK),
         ('when_it_is_in_its_cell', recovering.TAGS))
     @ddt.unpack
     def test_the_last_of_two_updates_is_kept_if_one_came_before_the_move(
@@ -287,7 +286,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
         self.assert_updated()
 
     def test_what_is_changed_is_kept_if_the_rebuild_is_withdrawn(self):
-        self.at('cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
+        self.at(recovering.REQUEST,
                 act=self._update_and_fail)
         self.assert_refused(409, self.server)
         self.assert_updated()

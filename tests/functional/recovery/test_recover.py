@@ -40,7 +40,7 @@ class CrashTest(recover_base.RecoverTestCase):
 
     def test_an_api_that_died_before_it_had_hidden_the_row(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell0_db.hide', before=crash))
+            recovering.HIDE, before=crash))
         self.assertRaises(recovering.Crash, self.rebuild, self.server)
         self.assertEqual([False], databases.hidden(self.server['id']))
         self.assert_recovered('on its way')

@@ -79,7 +79,7 @@ class OwnerTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.take_over', before=self._update))
+            recovering.TAKE_OVER, before=self._update))
         self.assert_stuck('on its way')
         self.assert_buried()
 
@@ -118,7 +118,7 @@ class ConductorTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.take', after=recovering.crash))
+            recovering.TAKE, after=recovering.crash))
         self.assertRaises(recovering.Crash, self.late.deliver)
         self.assert_left_alone()
 
@@ -133,7 +133,7 @@ class ConductorTest(AgeTestCase):
         self.rebuild(self.server)
         self.let_hours_pass()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.take_over',
+            recovering.TAKE_OVER,
             before=lambda *args: databases.update(
                 'api', api_models.InstanceMapping, self.server['id'],
                 updated_at=timeutils.utcnow())))

@@ -88,7 +88,7 @@ class TwoCellsTest(recover_base.RecoverTestCase):
 
     def test_a_cell_that_is_down_made_each_server_an_interrupted_one(self):
         self.useFixture(base.fixtures.MonkeyPatch(
-            'cell0_rebuild.cmd.manage.AGE', recovering.AT_ONCE))
+            recovering.AGE, recovering.AT_ONCE))
         self.late.let_through()
         self.disable_host()
         self.rebuild(self.server)

@@ -27,7 +27,7 @@ class DroppedTest(recover_base.RecoverTestCase):
     def setUp(self):
         super().setUp()
         self.stub_out(
-            'cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
+            recovering.RELEASE_PATIENCE, 0)
 
     def drop(self, *args, **kwargs):
         databases.forget(self.server['id'])
@@ -87,7 +87,7 @@ class StockApiTest(recover_base.RecoverTestCase):
         super().setUp()
         updating.pin(self.server['id'])
         self.stub_out(
-            'cell0_rebuild.conductor.resource_claims._PATIENCE', 0)
+            recovering.RELEASE_PATIENCE, 0)
 
     def unpin(self, *args, **kwargs):
         # Nova's own class, whose save writes the whole row.
@@ -137,7 +137,7 @@ class StockApiTest(recover_base.RecoverTestCase):
         self.assert_zone_is_gone()
 
     @ddt.data(recovering.REMAP, recovering.REMOVE, recovering.SHOW,
-              'cell0_rebuild.move.mapped_db.leave')
+              recovering.LEAVE)
     def test_if_it_fails_in_its_cell_it_is_buried_again(self, step):
         self.useFixture(base.Interception(
             recovering.CAST, before=recovering.fail))

@@ -30,9 +30,9 @@ class LateEndTest(recover_base.RecoverTestCase):
         move = 'cell0_rebuild.move'
         for function, before, after in (
                 (f'{move}.cell0_db._remove', self.remove_late, None),
-                (f'{move}.api_db.take_over', self.begin, self.let_remove),
+                (recovering.TAKE_OVER, self.begin, self.let_remove),
                 (recovering.FORGET, self.forget_late, None),
-                (f'{move}.mapped_db.remap', None, self.let_forget)):
+                (recovering.REMAP, None, self.let_forget)):
             self.useFixture(base.Interception(
                 function, before=before, after=after))
 

@@ -16,7 +16,7 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
 
     def test_one_that_gets_to_a_cell_just_then_is_recovered(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.take_over', before=self._go_on))
+            recovering.TAKE_OVER, before=self._go_on))
         self.rebuild(self.server)
         self.assert_recovered('on its way')
         self.assert_can_be_rebuilt()
@@ -72,7 +72,7 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
     def test_one_that_it_buries_before_its_row_is_hidden_is_shown(self):
         self.late.let_through()
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell0_db.hide',
+            recovering.HIDE,
             before=lambda *args: recovering.recover()))
         self.assert_refused(409, self.server)
         self.assert_buried()
@@ -96,7 +96,7 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
                 ['active'], [row['vm_state'] for row in
                              databases.dump()['cell1']['instances']]))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell_db.remove', before=build))
+            recovering.REMOVE, before=build))
         code, found = recovering.recover()
         self.assertEqual(
             (0, 'built'), (code, found[self.server['id']]['state']))

@@ -90,8 +90,7 @@ class WakeUpTest(recover_base.RecoverTestCase):
     def test_an_api_that_takes_it_back_late_does_not_lose_it(self):
         def fail(*args, **kwargs):
             raise RuntimeError('no conductor')
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', fail)
+        self.stub_out(recovering.REQUEST, fail)
         self.useFixture(base.Interception(
             recovering.BACK, before=self._recover))
         self.assert_refused(409, self.server)
@@ -227,7 +226,7 @@ class FailureTest(recover_base.RecoverTestCase):
         with recovering.placement_down():
             recovering.recover()
             with base.fixtures.MonkeyPatch(
-                    'cell0_rebuild.cmd.manage.AGE', recovering.AT_ONCE):
+                    recovering.AGE, recovering.AT_ONCE):
                 result = status.Checks().check_stuck()
         self.assertEqual(upgradecheck.Code.WARNING, result.code)
         self.assertIn('Placement cannot be asked', result.details)

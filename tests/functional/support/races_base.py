@@ -19,6 +19,8 @@ from tests.functional.support import databases
 
 SCHEDULER = ('nova.scheduler.client.query.SchedulerQueryClient.'
              'select_destinations')
+# Hands a rebuild to a conductor.
+REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 
 
 class RaceTestCase(base.FunctionalTestCase):
@@ -85,9 +87,7 @@ class HeldMessage(base.fixtures.Fixture):
                 self._held.append((context, args))
                 return True
             return send(api, context, *args)
-        self.useFixture(base.fixtures.MonkeyPatch(
-            'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0',
-            hold))
+        self.useFixture(base.fixtures.MonkeyPatch(REQUEST, hold))
 
     def let_through(self):
         """Hold back no more messages."""

@@ -22,19 +22,42 @@ from tests.functional.support import races_base
 # So that what happened just now is old enough.
 AT_ONCE = -5
 
+# What the package calls at the steps of a rebuild and of what mends it. Other
+# tests name it by these.
 PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
+REQUEST = races_base.REQUEST
+HIDE = 'cell0_rebuild.move.cell0_db.hide'
+ASK = 'cell0_rebuild.move.out_of_cell0.ask'
+TAKE = 'cell0_rebuild.move.api_db.take'
 SCHEDULER = races_base.SCHEDULER
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
-END = 'cell0_rebuild.move.api_db.end'
 HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
+END = 'cell0_rebuild.move.api_db.end'
 CAST = base.CAST
 FINISH = 'cell0_rebuild.move.attempt.finish'
 FORGET = 'cell0_rebuild.move.mapped_db.forget'
-SHOW = 'cell0_rebuild.move.cell0_db.show'
+# Whatever its end, what a conductor does last.
+DONE = 'cell0_rebuild.conductor.ec2.forget_id'
+# Another image for a root volume.
+REIMAGE = 'cell0_rebuild.conductor.endpoint.RebuildEndpoint._reimage'
+ACCEPT = 'cell0_rebuild.move.api_db.accept'
+WRITE = 'cell0_rebuild.conductor.reimage.Volume.write'
+WRITING = 'cell0_rebuild.conductor.reimage.Write.wait'
+# A burial.
+TAKE_OVER = 'cell0_rebuild.move.api_db.take_over'
+BURY = 'cell0_rebuild.move.reburial.bury_again'
 BACK = 'cell0_rebuild.move.api_db.to_cell0'
-REMOVE = 'cell0_rebuild.move.cell_db.remove'
 REMAP = 'cell0_rebuild.move.mapped_db.remap'
+SHOW = 'cell0_rebuild.move.cell0_db.show'
+REMOVE = 'cell0_rebuild.move.cell_db.remove'
+LEAVE = 'cell0_rebuild.move.mapped_db.leave'
+# A delete.
 CLEAR = 'cell0_rebuild.move.deletion.clear'
+SWEEP = 'cell0_rebuild.move.deletion.sweep'
+# How long somebody waits, or what is too young for a recovery.
+ALLOCATIONS_PAUSE = 'cell0_rebuild.allocations._PAUSE'
+RELEASE_PATIENCE = 'cell0_rebuild.conductor.resource_claims._PATIENCE'
+AGE = 'cell0_rebuild.cmd.manage.AGE'
 
 
 class Crash(BaseException):

@@ -11,6 +11,8 @@ from tests.functional.support import cinder
 from tests.functional.support import databases
 
 VOLUME = cinder.ROOT
+# Between two looks at a volume.
+PAUSE = 'cell0_rebuild.conductor.reimage._PAUSE'
 # What is on a volume whose write has begun and not ended well.
 HALF = 'half an image'
 
@@ -115,7 +117,7 @@ class ReimageTestCase(base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
+        self.stub_out(PAUSE, 0.1)
         self.cinder = self.useFixture(WritingCinder(self))
         self.new = self.glance.image2['id']
         self.server = self.bury_root(source_type='volume', uuid=VOLUME)

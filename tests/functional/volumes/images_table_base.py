@@ -12,6 +12,7 @@ from oslo_utils import uuidutils
 
 from tests.functional import base
 from tests.functional.support import cinder
+from tests.functional.support import reimage_base
 from tests.functional.volumes import images_table
 
 # By image, the bus and so the properties of a server that has it.
@@ -84,7 +85,7 @@ class ImagesTableTestCase(base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
+        self.stub_out(reimage_base.PAUSE, 0.1)
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         self.cinder = self.useFixture(ImageCinder(self))
         self.snapshot = self.cinder.add_snapshot()

@@ -18,7 +18,7 @@ class OwnImageTestCase(base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.stub_out('cell0_rebuild.conductor.reimage._PAUSE', 0.1)
+        self.stub_out(reimage_base.PAUSE, 0.1)
         self.cinder = self.useFixture(reimage_base.WritingCinder(self))
         self.snapshot = uuidutils.generate_uuid()
         self.cinder.volume_snapshots[self.snapshot] = {

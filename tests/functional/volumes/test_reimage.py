@@ -64,7 +64,7 @@ class VolumeTest(reimage_base.ReimageTestCase):
 
     def test_deleted_meanwhile_the_server_stays_deleted(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Write.wait',
+            recovering.WRITING,
             before=lambda *args: self.api.delete_server(self.server['id'])))
         self.rebuild(self.server, imageRef=self.new)
         self._wait_until_deleted(self.server)
@@ -134,7 +134,7 @@ class FailureTest(reimage_base.ReimageTestCase):
 
     def test_a_reservation_that_goes_meanwhile_buries_it_again(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Write.wait',
+            recovering.WRITING,
             before=lambda *args: self.cinder.volume_to_attachment[
                 VOLUME].clear()))
         self.assertIn('could not be found. When', self.fail())
@@ -147,7 +147,7 @@ class FailureTest(reimage_base.ReimageTestCase):
             if answers:
                 raise answers.pop()
             return accept(*args)
-        self.stub_out('cell0_rebuild.move.api_db.accept',
+        self.stub_out(recovering.ACCEPT,
                       db_errors.patiently(be_away_once))
         self.rebuild(self.server, imageRef=self.new)
         self.active(self.server)
@@ -156,7 +156,7 @@ class FailureTest(reimage_base.ReimageTestCase):
     def test_a_database_away_for_good_buries_it_with_a_fault(self):
         def be_away(*args):
             raise db_exc.DBConnectionError()
-        self.stub_out('cell0_rebuild.move.api_db.accept', be_away)
+        self.stub_out(recovering.ACCEPT, be_away)
         self.assertIn('DBConnectionError', self.fail())
 
     def test_what_else_was_asked_for_is_kept(self):
@@ -214,7 +214,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
         def be_away(*args):
             raise exception.CinderConnectionFailed(reason='Unavailable')
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Volume.write', before=go_away))
+            recovering.WRITE, before=go_away))
         self.assertIn('Unavailable', self.refused(400))
 
     def test_a_database_away_in_a_refusal_leaves_everything_as_it_was(self):
@@ -236,7 +236,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.flags(rpc_response_timeout=1)
         # Not while it is written: SQLite has one lock for all servers.
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.endpoint.RebuildEndpoint._reimage',
+            recovering.REIMAGE,
             before=lambda *args: self.answered.wait(20)))
         self.cinder.refusal = exception.InvalidInput(reason='not this one')
         self.rebuild(self.server, imageRef=self.new)
@@ -253,7 +253,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
                 self.api.put_server(
                     self.server['id'], {'server': {'name': 'late'}})
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.reimage.Volume.write', before=rename))
+            recovering.WRITE, before=rename))
         self.cinder.refusal = exception.InvalidInput(reason='no')
         self.assert_refused(400, self.server, imageRef=self.new)
         self.assertEqual(

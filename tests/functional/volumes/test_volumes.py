@@ -7,6 +7,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.functional import base
 from tests.functional.support import cinder
 from tests.functional.support import databases
+from tests.functional.support import recovering
 
 VOLUME = cinder.ROOT
 
@@ -51,8 +52,7 @@ class VolumesTest(base.FunctionalTestCase):
 
     def test_deleted_on_its_way_its_reservation_goes(self):
         server = self.bury_from(uuid=VOLUME, source_type='volume')
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', lambda *args: None)
+        self.stub_out(recovering.REQUEST, lambda *args: None)
         self.rebuild(server)
         self.api.delete_server(server['id'])
         self._wait_until_deleted(server)

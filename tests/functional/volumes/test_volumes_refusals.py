@@ -8,6 +8,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.functional.support import cinder
 from tests.functional.support import databases
 from tests.functional.support import races_base
+from tests.functional.support import recovering
 from tests.functional.volumes import volumes_base
 
 
@@ -197,8 +198,7 @@ class OperatorDeletedTest(DeletedMixin, volumes_base.VolumesTestCase):
     _record = races_base.RaceTestCase._record
 
     def move(self):
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI.'
-                      'rebuild_instance_in_cell0', lambda *args: None)
+        self.stub_out(recovering.REQUEST, lambda *args: None)
         self.rebuild(self.server)
         self.bury_as_an_operator_would()
         self.assert_shown_once(self.server['id'], 'ERROR')

@@ -27,6 +27,8 @@ class Haste(fixtures.Fixture):
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.service._WAIT', lambda retry_state: 0.05))
         self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.service._STANDBY', 0.05))
+        self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
 
 

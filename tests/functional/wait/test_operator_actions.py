@@ -19,6 +19,7 @@ from cell0_rebuild.wait import texts
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
+from tests.functional.support import recovering
 from tests.functional.wait import census_base
 from tests.functional.wait import commands
 
@@ -173,7 +174,7 @@ class DecidingTestCase(census_base.WaitingTestCase):
     def test_it_is_not_lost_to_a_rebuild_that_is_just_requested(self):
         self._start_compute('host1')
         self.useFixture(base.Interception(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            recovering.PROBE,
             before=lambda *args: self.decide('set', '--priority', '5')))
         self.assert_refused(409, self.server)
         self.assertEqual(5, self.found(self.server).priority)

@@ -13,6 +13,8 @@ from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
 from tests.functional.wait import keystone
 
 Outcome = values.Outcome
@@ -63,8 +65,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
         self.assertEqual(1, len(self.keystone.tokens))
 
     def test_a_server_that_is_on_its_way_is_busy(self):
-        self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
-                      '_build', lambda *args: None)
+        self.useFixture(races_base.HeldMessage())
         self.ask()
         self.assertEqual(Outcome.BUSY, self.ask().outcome)
 
@@ -104,7 +105,7 @@ class RebuildsTestCase(base.FunctionalTestCase):
 
     def test_a_service_that_nova_api_cannot_ask_is_told_from_a_refusal(self):
         self.useFixture(fixtures.MockPatch(
-            'cell0_rebuild.rpcapi.RebuildAPI.ping',
+            recovering.PROBE,
             side_effect=exceptions.NoConductor()))
         self.assertIn('no nova-conductor', self.assert_outcome(Outcome.LATER))
 

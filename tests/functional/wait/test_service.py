@@ -298,8 +298,6 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_a_service_takes_over_from_one_that_ends(self):
         self.useFixture(sweeping.Haste())
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.service._STANDBY', 0.05))
         self.flags(backend_url=self.url, group=keystone.GROUP)
         makers = [mock.Mock(side_effect=factory.sweeper) for _ in range(2)]
         services = [service.WaitingService(make) for make in makers]
@@ -318,9 +316,7 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertTrue(makers[1].called)
 
     def test_a_service_that_lost_its_lead_shows_zeros(self):
-        self.useFixture(sweeping.Haste())
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.leader._SURE', 0))
+        self.hurry()
         port = free_port()
         self.flags(backend_url=self.url, metrics=f'127.0.0.1:{port}',
                    group=keystone.GROUP)
@@ -337,11 +333,7 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.wait_until_shown(port, '0.0')
 
     def test_who_leads_again_remembers_nothing(self):
-        self.useFixture(sweeping.Haste())
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.leader._SURE', 0))
-        self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.service._STANDBY', 0.05))
+        self.hurry()
         self.flags(backend_url=self.url, group=keystone.GROUP)
         make = mock.Mock(side_effect=factory.sweeper)
         one = service.WaitingService(make)
@@ -357,6 +349,12 @@ class LeaderTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         make.assert_called_once()
         self.leaders[0].end()
         self._wait_for_assert(lambda: self.assertEqual(2, make.call_count))
+
+    def hurry(self):
+        """Sweep at once, and ask at each sweep who leads."""
+        self.useFixture(sweeping.Haste())
+        self.useFixture(fixtures.MonkeyPatch(
+            'cell0_rebuild.wait.leader._SURE', 0))
 
     def lose_to(self, other):
         """Return a method of a lock by which another one takes it."""

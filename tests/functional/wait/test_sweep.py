@@ -109,8 +109,8 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         servers = [self.wait_for_room() for _ in range(2)]
         self.make_room(2)
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.eyes.Eyes.room',
-            after=lambda *args: decide(servers[0])))
+            'nova.scheduler.client.report.SchedulerReportClient.get',
+            after=lambda *args, **kwargs: decide(servers[0])))
         return servers, self.codes(self.sweeper.sweep())
 
     def test_a_hold_that_comes_in_a_sweep_is_heeded(self):
