@@ -229,11 +229,20 @@ class WholeFaults(fixtures.Fixture):
             raise AssertionError(f'Nova cuts the end of {cut}')
 
 
+def name_of(function):
+    """Return the name of a function or method to patch, module and all.
+
+    Not of one that is patched already.
+    """
+    return f'{function.__module__}.{function.__qualname__}'
+
+
 class Interception(fixtures.Fixture):
     """Calls a function once, before or after a method of Nova's."""
 
-    def __init__(self, name, before=None, after=None):
-        self._name = name
+    def __init__(self, step, before=None, after=None):
+        """:param step: a function, or its name."""
+        self._name = step if isinstance(step, str) else name_of(step)
         self._hooks = {'before': before, 'after': after}
 
     def _setUp(self):

@@ -4,11 +4,13 @@
 
 from nova.tests import fixtures as nova_fixtures
 
+from cell0_rebuild.conductor import rpc_server
 from tests.functional import base
 from tests.functional.support import counting
 
 MANY = 100
 REBUILD = 'rebuild of a buried server'
+_EXECUTOR = base.name_of(rpc_server._executor)
 
 
 class Scenario(base.FunctionalTestCase):
@@ -101,8 +103,7 @@ class Scenario(base.FunctionalTestCase):
 
     def start_service(self, name, *args, **kwargs):
         """Extend to know what a conductor does after it has answered."""
-        self.stub_out('cell0_rebuild.conductor.rpc_server._executor',
-                      lambda size: self.builds)
+        self.stub_out(_EXECUTOR, lambda size: self.builds)
         return super().start_service(name, *args, **kwargs)
 
     def _post(self, step='warm-up'):

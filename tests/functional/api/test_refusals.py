@@ -5,18 +5,17 @@
 import threading
 import time
 
-import futurist
 import kombu.exceptions
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_serialization import jsonutils
 from oslo_utils.fixture import uuidsentinel
 
-from cell0_rebuild.conductor import endpoint
 from cell0_rebuild import exceptions
-from cell0_rebuild import rpcapi
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import races_base
+from tests.functional.support import recovering
 
 
 class RefusalTestCase(base.FunctionalTestCase):
@@ -176,32 +175,22 @@ class NoConductorTest(RefusalTestCase):
         error = self.assert_refused_without_trace(409)
         self.assertIn('no nova-conductor that can rebuild', error)
 
-    def test_a_conductor_that_took_it_but_did_not_say_so_is_believed(self):
-        call = rpcapi.RebuildAPI._call
+    def time_out(self, *args, **kwargs):
+        raise exceptions.NoConductor('timeout')
 
-        def lose_the_answer(api, context, method, *args, **arguments):
-            call(api, context, method, *args, **arguments)
-            if method != 'ping':
-                raise exceptions.NoConductor('timeout')
-        self.stub_out(
-            'cell0_rebuild.rpcapi.RebuildAPI._call', lose_the_answer)
+    def test_a_conductor_that_took_it_but_did_not_say_so_is_believed(self):
+        self.useFixture(base.Interception(
+            recovering.REQUEST, after=self.time_out))
         self.rebuild(self.server)
         self.active(self.server)
 
     def test_a_conductor_that_comes_after_the_refusal_does_nothing(self):
-        sent = []
-
-        def delay(api, context, method, *args, **arguments):
-            if method != 'ping':
-                sent.append((context, arguments))
-                raise exceptions.NoConductor('timeout')
-        self.stub_out('cell0_rebuild.rpcapi.RebuildAPI._call', delay)
+        late = self.useFixture(races_base.HeldMessage())
+        self.useFixture(base.Interception(
+            recovering.REQUEST, after=self.time_out))
         self.assert_refused(409, self.server)
         before = databases.dump()
-        [(context, arguments)] = sent
-        with futurist.SynchronousExecutor() as executor:
-            self.assertFalse(endpoint.RebuildEndpoint(
-                executor).rebuild_instance_in_cell0(context, **arguments))
+        self.assertFalse(late.deliver())
         self.assertEqual(
             [], databases.differences(before, databases.dump()))
 

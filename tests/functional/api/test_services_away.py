@@ -9,6 +9,7 @@ from nova import exception
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import location
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import recovering
@@ -66,7 +67,7 @@ class ServiceAwayTest(base.FunctionalTestCase):
     def test_a_database_that_is_away_at_first_is_told(self):
         self._assert_told_of(
             'A database', db_exc.DBConnectionError(),
-            'cell0_rebuild.move.location._mapping_and_spec')
+            base.name_of(location._mapping_and_spec))
 
     def test_a_database_that_is_away_before_the_move_is_told(self):
         self._assert_told_of(
@@ -95,7 +96,7 @@ class ServiceAwayTest(base.FunctionalTestCase):
             recovering.REQUEST,
             after=lose))
         hiccup = self.useFixture(base.Interception(
-            'cell0_rebuild.move.api_db.answer', before=be_away))
+            recovering.ANSWER, before=be_away))
         self.rebuild(self.server)
         self.active(self.server)
         self.assertNotIn('before', hiccup.waiting())

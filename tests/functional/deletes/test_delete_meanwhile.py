@@ -9,8 +9,6 @@ from tests.functional.support import databases
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
 
-IS_THERE = 'cell0_rebuild.move.cell0_db.is_there'
-
 
 class DeleteTest(recover_base.RecoverTestCase):
 
@@ -44,7 +42,7 @@ class DeleteTest(recover_base.RecoverTestCase):
         self._fail_deleted_before(recovering.REMAP)
 
     def test_deleted_when_it_is_back_in_cell0_it_stays_deleted(self):
-        self._fail_deleted_before(IS_THERE)
+        self._fail_deleted_before(recovering.IS_THERE)
 
     def _fail_deleted_before(self, step):
         with self.deleted_before(step):

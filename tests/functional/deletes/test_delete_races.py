@@ -242,8 +242,7 @@ class DeleteAtHandOverTest(recover_base.RecoverTestCase):
 
     def _delete_and_let_the_conductor_die(self, until=None):
         death = self.useFixture(base.Interception(
-            'cell0_rebuild.move.deletion.complete',
-            before=recovering.crash))
+            recovering.COMPLETE, before=recovering.crash))
 
         def die():
             self._wait_for_assert(

@@ -111,7 +111,7 @@ class BuriedAgainTest(_Mixin, base.FunctionalTestCase):
             marked.set()
             erased.wait(20)
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.deletion.erase', before=delete,
+            recovering.ERASE, before=delete,
             after=lambda *args: erased.set()))
         self.rebuild(self.server)
         self.assertTrue(erased.wait(20))

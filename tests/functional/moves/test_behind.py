@@ -14,11 +14,10 @@ from oslo_db.sqlalchemy import enginefacade
 from oslo_db.sqlalchemy import test_fixtures
 
 from cell0_rebuild.conductor import endpoint
+from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
-
-_REBUILD = ('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
-            'rebuild_instance_in_cell0')
+from tests.functional.support import recovering
 
 
 class Messages(fixtures.Fixture):
@@ -36,14 +35,16 @@ class Messages(fixtures.Fixture):
             answer = self._receive(lambda: original(this, *args, **kwargs))
             self.answers.append(answer)
             return answer
-        self.useFixture(fixtures.MonkeyPatch(_REBUILD, received))
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{base.name_of(endpoint.RebuildEndpoint)}.'
+            'rebuild_instance_in_cell0', received))
 
 
 class BehindTest(races_base.RaceTestCase):
 
     def setUp(self):
         super().setUp()
-        self.stub_out('cell0_rebuild.api.rebuild._PAUSES', (0, 0))
+        self.stub_out(recovering.REQUEST_PAUSES, (0, 0))
 
     def be_behind(self, times):
         """Have the conductor see for some messages what there was before."""

@@ -76,7 +76,7 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
         self.useFixture(base.Interception(
             recovering.CAST, before=recovering.fail))
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.mapped_db.clear_cells', before=create_another))
+            recovering.CLEAR_CELLS, before=create_another))
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(uuid, 'ERROR')

@@ -237,8 +237,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_before_it_is_shown_again_is_refused_at_once(self):
         go_on = self.meet_burial(
-            recovering.CAST, 'cell0_rebuild.move.reburial.show',
-            recovering.HIDE)
+            recovering.CAST, recovering.SHOW_AGAIN, recovering.HIDE)
         self.assert_refused(409, self.server)
         go_on.set()
         self._wait_for_assert(
@@ -248,8 +247,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
 
     def test_a_rebuild_while_a_burial_ends_is_accepted(self):
         self.meet_burial(
-            recovering.TAGS, recovering.LEAVE,
-            'cell0_rebuild.move.out_of_cell0.to_build_request')
+            recovering.TAGS, recovering.LEAVE, recovering.MOVE)
         self.move_to_second_cell()
         self.assert_built_in_the_second_cell()
 

@@ -15,7 +15,7 @@ from tests.functional.support import recover_base
 from tests.functional.support import recovering
 
 # Between a read of an instance and its save.
-UPDATE = 'cell0_rebuild.move.late_changes.update'
+UPDATE = recovering.UPDATE
 NOTE = {'noted': 'by somebody'}
 
 

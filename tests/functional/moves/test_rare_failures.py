@@ -11,6 +11,7 @@ from nova.scheduler.client import report
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.conductor import resource_claims
+from cell0_rebuild.move import location
 from cell0_rebuild import objects as our_objects
 from tests.functional import base
 from tests.functional.support import databases
@@ -67,7 +68,7 @@ class BurialTest(base.FunctionalTestCase):
         self
     ):
         logged = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
-        self.stub_out('cell0_rebuild.objects.keep', fail(db_exc.DBError()))
+        self.stub_out(recovering.KEEP, fail(db_exc.DBError()))
         server = self.bury()
         self.assert_shown_once(server['id'], 'ERROR')
         self.assertIn(
@@ -138,8 +139,7 @@ class PlacementTest(recover_base.RecoverTestCase):
         self.assert_buried()
 
     def test_a_server_that_cannot_be_looked_at_is_told(self):
-        self.stub_out('cell0_rebuild.move.location.place',
-                      fail(db_exc.DBError()))
+        self.stub_out(base.name_of(location.place), fail(db_exc.DBError()))
         code, found = recovering.recover(self.server['id'])
         self.assertEqual(1, code)
         self.assertEqual(

@@ -117,7 +117,7 @@ class AllocationsTest(StallTestCase):
         self.rebuild(self.server)
         server = self.active(self.server)
         before = self._get_allocations_by_server_uuid(server['id'])
-        self.stub_out('cell0_rebuild.conductor.resource_claims._settled',
+        self.stub_out(base.name_of(resource_claims._settled),
                       lambda *args: resource_claims._RestingPlace(False))
         resource_claims.release(
             nova_context.get_admin_context(),

@@ -14,6 +14,7 @@ import traceback
 import sqlalchemy as sa
 
 from cell0_rebuild.cmd import manage
+from cell0_rebuild.conductor import endpoint
 from tests.functional import base
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
@@ -127,8 +128,7 @@ class LogTest(SecretsTestCase):
         self.active(server)
         self.assertEqual(KNOWN, self.logs.with_secrets())
         self.assertIn(
-            'cell0_rebuild.conductor.endpoint',
-            {name for name, _, _ in self.logs.lines})
+            endpoint.__name__, {name for name, _, _ in self.logs.lines})
 
     def test_a_rebuild_that_is_buried_again_logs_no_secret(self):
         server = self.bury_with_secrets()

@@ -244,7 +244,7 @@ class InterruptedBurialTest(races_base.RaceTestCase):
             seen.append(len(depth))
             return notifier(*args, **kwargs)
         lock, notifier = location.held, rpc.get_notifier
-        self.stub_out('cell0_rebuild.move.location.held', held)
+        self.stub_out(base.name_of(location.held), held)
         self.stub_out('nova.rpc.get_notifier', get_notifier)
         self.rebuild(self.server)
         self._wait_for_assert(lambda: self.assertTrue(seen))

@@ -51,8 +51,7 @@ class BulkTest(_OneSlot, races_base.RaceTestCase):
 
     def test_while_a_stale_one_waits_for_a_newer_one_that_is_built(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.conductor.resource_claims.release',
-            before=self.rebuild_the_other))
+            recovering.RELEASE, before=self.rebuild_the_other))
         self.useFixture(base.Interception(
             races_base.SCHEDULER, after=self.bury_as_an_operator_would))
         self.rebuild(self.server)

@@ -23,7 +23,7 @@ from tests.functional.support import updating
 
 UPDATE = 'nova.compute.api.API.update_instance'
 SAVE = 'nova.objects.build_request.BuildRequest.save'
-APPLY = 'cell0_rebuild.move.late_changes.apply'
+APPLY = recovering.APPLY
 
 
 @ddt.ddt
@@ -278,7 +278,7 @@ class BuriedAgainTest(updates_base.UpdateTestCase):
                 recovering.lose_database()
             return read(*args, **kwargs)
         read = cell_db.watched
-        self.stub_out('cell0_rebuild.move.cell_db.watched', go_away)
+        self.stub_out(recovering.WATCHED, go_away)
         self.at(recovering.CAST, act=recovering.fail)
         self.rebuild_now()
         self.buried_again(self.server)

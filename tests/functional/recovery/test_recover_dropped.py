@@ -130,7 +130,7 @@ class StockApiTest(recover_base.RecoverTestCase):
 
     def test_if_it_fails_on_its_way_a_recovery_buries_it(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.actions.bring', before=recovering.fail))
+            recovering.BRING, before=recovering.fail))
         self.unpin_before(recovering.BACK)
         self.assert_shown_once(self.server['id'], 'BUILD')
         self.assert_recovered('on its way')

@@ -27,9 +27,8 @@ class LateEndTest(recover_base.RecoverTestCase):
         self.addCleanup(self.go_on.set)
         self.conductor = threading.Thread(target=self.finish(
             nova_context.get_admin_context()))
-        move = 'cell0_rebuild.move'
         for function, before, after in (
-                (f'{move}.cell0_db._remove', self.remove_late, None),
+                (recovering.REMOVE_HIDDEN, self.remove_late, None),
                 (recovering.TAKE_OVER, self.begin, self.let_remove),
                 (recovering.FORGET, self.forget_late, None),
                 (recovering.REMAP, None, self.let_forget)):

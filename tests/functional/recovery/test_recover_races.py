@@ -61,7 +61,7 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
         self.late.let_through()
         conductor = self.useFixture(races_base.HeldHandOver())
         self.useFixture(base.Interception(
-            'cell0_rebuild.move.cell_db.find',
+            recovering.FIND,
             before=lambda *args, **kwargs: conductor.rebuild(self)))
         code, found = recovering.recover(self.server['id'])
         self.assertEqual(
@@ -80,7 +80,7 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
 
     def test_a_stale_conductor_leaves_the_mapping_of_one(self):
         self.rebuild_until(
-            'cell0_rebuild.conductor.builder.Builder._check_current',
+            recovering.CHECK,
             after=lambda *args, **kwargs: recovering.recover())
         self.assert_buried()
         self.assert_can_be_rebuilt()

@@ -189,8 +189,8 @@ class NewerEntryTest(races_base.RaceTestCase):
         self.useFixture(newer.NewerEntry())
 
     def test_an_older_recover_brings_it_back(self):
-        self.stub_out('cell0_rebuild.conductor.endpoint.RebuildEndpoint.'
-                      '_build', recovering.crash)
+        self.useFixture(base.Interception(
+            recovering.SCHEDULER, before=recovering.crash))
         self.rebuild(self.server)
         self.assertEqual(0, recovering.recover(self.server['id'])[0])
         self.assert_shown_once(self.server['id'], 'ERROR')

@@ -5,6 +5,9 @@
 import fixtures
 
 from cell0_rebuild.move import journal
+from tests.functional import base
+
+_STORED = base.name_of(journal.Entry.to_primitive)
 
 
 class NewerEntry(fixtures.Fixture):
@@ -13,5 +16,5 @@ class NewerEntry(fixtures.Fixture):
     def _setUp(self):
         to_primitive = journal.Entry.to_primitive
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.move.journal.Entry.to_primitive',
+            _STORED,
             lambda entry: {**to_primitive(entry), 'newer': 'unknown'}))

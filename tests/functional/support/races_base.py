@@ -20,7 +20,7 @@ from tests.functional.support import databases
 SCHEDULER = ('nova.scheduler.client.query.SchedulerQueryClient.'
              'select_destinations')
 # Hands a rebuild to a conductor.
-REQUEST = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
+REQUEST = base.name_of(rpcapi.RebuildAPI.rebuild_instance_in_cell0)
 
 
 class RaceTestCase(base.FunctionalTestCase):
@@ -94,13 +94,14 @@ class HeldMessage(base.fixtures.Fixture):
         self._holds = False
 
     def deliver(self, index=0):
-        """Deliver a message that was held back, as often as one likes."""
+        """Deliver a message that was held back; return the answer."""
         context, args = self._held[index]
         copy = nova_context.RequestContext.from_dict(context.to_dict())
         uuid, attempt, spec, *others = args
         with futurist.SynchronousExecutor() as executor:
-            endpoint.RebuildEndpoint(executor).rebuild_instance_in_cell0(
-                copy, uuid, attempt, spec.obj_clone(), *others)
+            return endpoint.RebuildEndpoint(
+                executor).rebuild_instance_in_cell0(
+                    copy, uuid, attempt, spec.obj_clone(), *others)
 
 
 class HeldHandOver(base.fixtures.Fixture):

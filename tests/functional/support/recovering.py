@@ -13,8 +13,24 @@ from nova.db.api import models as api_models
 from oslo_db import exception as db_exc
 
 from cell0_rebuild.cmd import manage
+from cell0_rebuild.conductor import builder
+from cell0_rebuild.conductor import ec2
+from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.conductor import reimage
+from cell0_rebuild.conductor import resource_claims
+from cell0_rebuild.move import actions
+from cell0_rebuild.move import api_db
+from cell0_rebuild.move import attempt
+from cell0_rebuild.move import cell0_db
+from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import deletion
+from cell0_rebuild.move import late_changes
+from cell0_rebuild.move import mapped_db
+from cell0_rebuild.move import out_of_cell0
+from cell0_rebuild.move import reburial
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained
+from cell0_rebuild import rpcapi
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
@@ -22,41 +38,60 @@ from tests.functional.support import races_base
 # So that what happened just now is old enough.
 AT_ONCE = -5
 
-# What the package calls at the steps of a rebuild and of what mends it. Other
-# tests name it by these.
-PROBE = 'cell0_rebuild.rpcapi.RebuildAPI.ping'
+# What is called at the steps of a rebuild and of what mends it. A test stops,
+# fails or ends a process there by these.
+PROBE = base.name_of(rpcapi.RebuildAPI.ping)
 REQUEST = races_base.REQUEST
-HIDE = 'cell0_rebuild.move.cell0_db.hide'
-ASK = 'cell0_rebuild.move.out_of_cell0.ask'
-TAKE = 'cell0_rebuild.move.api_db.take'
+ANSWER = base.name_of(api_db.answer)
+HIDE = base.name_of(cell0_db.hide)
+ASK = base.name_of(out_of_cell0.ask)
+MOVE = base.name_of(out_of_cell0.to_build_request)
+TAKE = base.name_of(api_db.take)
 SCHEDULER = races_base.SCHEDULER
+CHECK = base.name_of(builder.Builder._check_current)
+RELEASE = base.name_of(resource_claims.release)
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
-HAND_OVER = 'cell0_rebuild.move.attempt.hand_over'
-END = 'cell0_rebuild.move.api_db.end'
+HAND_OVER = base.name_of(attempt.hand_over)
+END = base.name_of(api_db.end)
 CAST = base.CAST
-FINISH = 'cell0_rebuild.move.attempt.finish'
-FORGET = 'cell0_rebuild.move.mapped_db.forget'
+FINISH = base.name_of(attempt.finish)
+FORGET = base.name_of(mapped_db.forget)
+REMOVE_HIDDEN = base.name_of(cell0_db._remove)
 # Whatever its end, what a conductor does last.
-DONE = 'cell0_rebuild.conductor.ec2.forget_id'
+DONE = base.name_of(ec2.forget_id)
 # Another image for a root volume.
-REIMAGE = 'cell0_rebuild.conductor.endpoint.RebuildEndpoint._reimage'
-ACCEPT = 'cell0_rebuild.move.api_db.accept'
-WRITE = 'cell0_rebuild.conductor.reimage.Volume.write'
-WRITING = 'cell0_rebuild.conductor.reimage.Write.wait'
+REIMAGE = base.name_of(endpoint.RebuildEndpoint._reimage)
+ACCEPT = base.name_of(api_db.accept)
+WRITE = base.name_of(reimage.Volume.write)
+WRITING = base.name_of(reimage.Write.wait)
+# What somebody changes meanwhile.
+APPLY = base.name_of(late_changes.apply)
+UPDATE = base.name_of(late_changes.update)
 # A burial.
-TAKE_OVER = 'cell0_rebuild.move.api_db.take_over'
-BURY = 'cell0_rebuild.move.reburial.bury_again'
-BACK = 'cell0_rebuild.move.api_db.to_cell0'
-REMAP = 'cell0_rebuild.move.mapped_db.remap'
-SHOW = 'cell0_rebuild.move.cell0_db.show'
-REMOVE = 'cell0_rebuild.move.cell_db.remove'
-LEAVE = 'cell0_rebuild.move.mapped_db.leave'
+KEEP = base.name_of(our_objects.keep)
+TAKE_OVER = base.name_of(api_db.take_over)
+BURY = base.name_of(reburial.bury_again)
+ENTRY = base.name_of(api_db.entry)
+BACK = base.name_of(api_db.to_cell0)
+FIND = base.name_of(cell_db.find)
+WATCHED = base.name_of(cell_db.watched)
+IS_THERE = base.name_of(cell0_db.is_there)
+REMAP = base.name_of(mapped_db.remap)
+BRING = base.name_of(actions.bring)
+SHOW = base.name_of(cell0_db.show)
+SHOW_AGAIN = base.name_of(reburial.show)
+REMOVE = base.name_of(cell_db.remove)
+CLEAR_CELLS = base.name_of(mapped_db.clear_cells)
+LEAVE = base.name_of(mapped_db.leave)
 # A delete.
-CLEAR = 'cell0_rebuild.move.deletion.clear'
-SWEEP = 'cell0_rebuild.move.deletion.sweep'
-# How long somebody waits, or what is too young for a recovery.
+CLEAR = base.name_of(deletion.clear)
+ERASE = base.name_of(deletion.erase)
+COMPLETE = base.name_of(deletion.complete)
+SWEEP = base.name_of(deletion.sweep)
+# How long somebody waits, in seconds; what is too young for a recovery.
 ALLOCATIONS_PAUSE = 'cell0_rebuild.allocations._PAUSE'
 RELEASE_PATIENCE = 'cell0_rebuild.conductor.resource_claims._PATIENCE'
+REQUEST_PAUSES = 'cell0_rebuild.api.rebuild._PAUSES'
 AGE = 'cell0_rebuild.cmd.manage.AGE'
 
 

@@ -4,7 +4,10 @@
 
 from nova.tests import fixtures as nova_fixtures
 
+from cell0_rebuild import patching
 from tests.functional import base
+
+_CHECK = base.name_of(patching.PatchSet.check)
 
 
 class RemovingMixin:
@@ -20,8 +23,7 @@ class RemovingMixin:
         """Go on with a Nova that has it again."""
         self.conductors.pop().stop()
         # Fixtures of Nova stand where the signatures of Nova were checked.
-        self.stub_out(
-            'cell0_rebuild.patching.PatchSet.check', lambda patches: None)
+        self.stub_out(_CHECK, lambda patches: None)
         self.package.patches.install()
         self._start(base.ADDED)
 

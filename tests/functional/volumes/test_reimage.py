@@ -221,8 +221,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.refused_without_database(recovering.BACK, 1)
 
     def test_a_database_away_for_long_leaves_everything_as_it_was(self):
-        self.refused_without_database(
-            'cell0_rebuild.move.api_db.entry', 2)
+        self.refused_without_database(recovering.ENTRY, 2)
 
     def refused_without_database(self, step, times):
         """Have Cinder refuse while a step fails so many times."""
@@ -275,7 +274,7 @@ class RefusalTest(reimage_base.ReimageTestCase):
 
     def test_older_conductors_are_409(self):
         self.stub_out(
-            'cell0_rebuild.conductor.endpoint.RebuildEndpoint.target',
+            f'{base.name_of(endpoint.RebuildEndpoint)}.target',
             endpoint.messaging.Target(
                 namespace=endpoint.rpcapi.NAMESPACE, version='1.0'))
         self.assertIn('no nova-conductor', self.refused(409))

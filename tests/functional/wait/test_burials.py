@@ -8,9 +8,11 @@ import ddt
 import fixtures
 from nova.tests import fixtures as nova_fixtures
 
+from cell0_rebuild.wait import wish_options
 from tests.functional import base
 from tests.functional.support import counting
 from tests.functional.support import databases
+from tests.functional.support import recovering
 from tests.functional.wait import commands
 from tests.functional.wait import keystone
 from tests.functional.wait import sweeping
@@ -86,18 +88,17 @@ class BurialTest(BurialCase):
     def test_who_can_not_be_rebuilt_is_shown_as_error(self):
         def fail(*args):
             raise RuntimeError
-        self.stub_out('cell0_rebuild.objects.keep', fail)
+        self.stub_out(recovering.KEEP, fail)
         server, _ = self.bury_one(**ASKED)
         self.assert_shown_once(server['id'], 'ERROR')
 
     @ddt.data(ValueError, AttributeError)
     def test_what_fails_is_said_and_fails_no_burial(self, error):
-        log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.conductor.show_as_build'))
+        log = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
 
         def site(conf):
             raise error('max_time is wrong')
-        self.stub_out('cell0_rebuild.wait.wish_options.site', site)
+        self.stub_out(base.name_of(wish_options.site), site)
         server, _ = self.bury_one(**ASKED)
         self.assert_shown_once(server['id'], 'ERROR')
         self.assertIn('not shown as BUILD: max_time is wrong', log.output)

@@ -113,7 +113,7 @@ class NoticesTestCase(base.FunctionalTestCase):
 
     def test_two_services_write_one_action(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.notices.Notices._write',
+            notices.Notices._write,
             before=lambda *args: a_service().publish({self.uuid: CAPACITY})))
         self.notices.publish({self.uuid: CAPACITY})
         self.assertEqual(1, len(self.told()))

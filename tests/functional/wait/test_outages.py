@@ -137,8 +137,7 @@ class CellTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.assertEqual({self.other['id']: 'away'}, self.codes(swept))
 
     def test_a_cell_without_a_table_ends_no_sweep_and_is_said_once(self):
-        log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.wait.down_cells'))
+        log = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
         error = db_exc.DBNonExistentTable('instances')
         with databases.down('cell1', error):
             for _ in range(3):

@@ -17,6 +17,7 @@ from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import service
+from cell0_rebuild.wait import sweep
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import keystone
@@ -38,8 +39,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.useFixture(sweeping.Haste())
         self.service = service.WaitingService(factory.sweeper)
         self.addCleanup(self.service.stop)
-        self.log = self.useFixture(fixtures.FakeLogger(
-            'cell0_rebuild.wait.service'))
+        self.log = self.useFixture(fixtures.FakeLogger('cell0_rebuild'))
 
     def said(self, needle):
         """Return how often something was logged."""
@@ -136,7 +136,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             tries.append(args)
             raise ZeroDivisionError(f'a mistake {len(tries)}')
         with fixtures.MonkeyPatch(
-                'cell0_rebuild.wait.sweep.Sweeper.sweep', fail):
+                base.name_of(sweep.Sweeper.sweep), fail):
             self.service.start()
             self._wait_for_assert(lambda: self.assertGreater(len(tries), 3))
             self.assertEqual(1, self.said('A sweep has failed'))

@@ -57,7 +57,7 @@ class ShowingTest(showing_base.ShowingTestCase):
 
     def test_it_stays_error_if_its_waiting_is_ended_in_a_sweep(self):
         self.useFixture(base.Interception(
-            'cell0_rebuild.wait.shown_status.ShownStatus.update',
+            shown_status.ShownStatus.update,
             before=lambda *args: operator_actions.end(
                 nova_context.get_admin_context(), self.server['id'])))
         self.sweeper.sweep()

@@ -11,6 +11,7 @@ import fixtures
 from nova.db.api import models as api_models
 from nova.db.main import models
 
+from cell0_rebuild.wait import images
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import commands
@@ -198,7 +199,7 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_who_was_not_asked_for_after_all_rests_for_nothing(self):
         servers = self.landed_one_of(3)
-        with mock.patch('cell0_rebuild.wait.images.to_name', autospec=True,
+        with mock.patch(base.name_of(images.to_name), autospec=True,
                         side_effect=['image', ZeroDivisionError]):
             self.assertRaises(ZeroDivisionError, self.sweeper.sweep)
         self.assertEqual(1, len(self.asked()))
