@@ -18,6 +18,7 @@ from cell0_rebuild import texts
 from tests.functional.support import compiled
 from tests.functional.support import databases
 from tests.functional.support import pooling
+from tests.functional.support import setting_up
 from tests.functional.support import waiting
 from tests import releases
 
@@ -60,6 +61,7 @@ class Cell0RebuildMixin:
         self.flags(executor_thread_pool_size=8)
         self.useFixture(compiled.CompiledStatements())
         self.useFixture(pooling.KeptConnections())
+        self.useFixture(setting_up.LeanSetUp())
         for prompt in (waiting.Impatience, waiting.PromptMessages,
                        waiting.PromptWorkers):
             self.useFixture(prompt())
