@@ -12,7 +12,6 @@ import contextvars
 
 import fixtures
 from nova.conductor import manager
-from nova import exception
 
 from tests.faults import boundaries
 from tests.faults import errors
@@ -43,7 +42,7 @@ class _UnsentMixin:
         server.update(tags=stories.TAGS, metadata=stories.METADATA)
         if story == UNBOUND:
             server['flavorRef'] = self._device_flavor
-            self._fail_to_bind()
+            self.cyborg.fail_to_bind()
         else:
             self.useFixture(base.Interception(
                 burials_base.QUERY, before=lambda *args, **kwargs: self.flags(
@@ -62,15 +61,6 @@ class _UnsentMixin:
             self._wait_for_assert(lambda: self.assertIsNotNone(self._clean_up))
         return {**server, 'volume': None, 'request': {},
                 'accelerators': int(story == UNBOUND)}
-
-    def _fail_to_bind(self):
-        bind = self.cyborg.mock_bind_arqs.side_effect
-
-        def fail(bindings):
-            self.cyborg.mock_bind_arqs.side_effect = bind
-            raise exception.AcceleratorRequestBindingFailed(
-                arqs=list(bindings), msg='no')
-        self.cyborg.mock_bind_arqs.side_effect = fail
 
     def _at_work(self, process, function, *args, **kwargs):
         with process.working():

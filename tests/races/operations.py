@@ -287,7 +287,7 @@ class Operations:
         context, args = server['message']
 
         def unbound():
-            self._test.fail_to_bind()
+            self._test.cyborg.fail_to_bind()
             with contextlib.suppress(
                     exception.AcceleratorRequestBindingFailed):
                 self._create(context, *args)

@@ -2,8 +2,6 @@
 
 """Two operations meet: it ends as if one had come after the other."""
 
-from nova import exception
-
 from tests.functional.support import cyborg
 from tests.races import racing_base
 
@@ -122,16 +120,6 @@ class UnboundTest(OverQuotaTest):
         super().setUp()
         self.cyborg = self.useFixture(cyborg.Cyborg())
         self.device_flavor = self.cyborg.add_device(self)
-
-    def fail_to_bind(self):
-        """Have Cyborg fail to bind, once."""
-        bind = self.cyborg.mock_bind_arqs.side_effect
-
-        def fail(bindings):
-            self.cyborg.mock_bind_arqs.side_effect = bind
-            raise exception.AcceleratorRequestBindingFailed(
-                arqs=list(bindings), msg='no')
-        self.cyborg.mock_bind_arqs.side_effect = fail
 
     def accelerators_of(self, server_id):
         """Extend: it may have some."""

@@ -2,6 +2,7 @@
 
 """Nova's stand-in for Cyborg, with as many accelerators as are asked for."""
 
+from nova import exception
 from nova.tests import fixtures as nova_fixtures
 from oslo_utils import uuidutils
 
@@ -35,6 +36,16 @@ class Cyborg(nova_fixtures.CyborgFixture):
         # Those without a flavor get the one whose ID comes first.
         return test._create_flavor(id='device', name='device', extra_spec={
             'accel:device_profile': self.dp_name})
+
+    def fail_to_bind(self):
+        """Fail to bind accelerators, once."""
+        bind = self.mock_bind_arqs.side_effect
+
+        def fail(bindings):
+            self.mock_bind_arqs.side_effect = bind
+            raise exception.AcceleratorRequestBindingFailed(
+                arqs=list(bindings), msg='no')
+        self.mock_bind_arqs.side_effect = fail
 
     def of(self, server_id):
         """Return the IDs of the requests that are bound to a server."""
