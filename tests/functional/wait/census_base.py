@@ -35,9 +35,9 @@ class WaitingTestCase(base.FunctionalTestCase):
             databases.dump()['api']['build_requests']))
         return self.api.get_servers()
 
-    def found(self, server, **kwargs):
+    def found(self, server):
         """Return what was found of a server that waits."""
-        [found] = [one for one in taken(**kwargs).waiting
+        [found] = [one for one in taken().waiting
                    if one.uuid == server['id']]
         return found
 

@@ -120,11 +120,6 @@ class CensusTestCase(census_base.WaitingTestCase):
         self.assert_who_waits([server])
         self.assertIn('very', census_base.taken().problems[server['id']])
 
-    def test_one_project_is_read_alone(self):
-        server = self.bury(metadata=census_base.ASKED)
-        self.assert_who_waits([server], project_id=self.api.project_id)
-        self.assert_who_waits([], project_id='another')
-
     def test_a_page_takes_four_statements(self):
         servers = self.bury_many(5)
         counts = self.useFixture(counting.CountingFixture())
