@@ -26,6 +26,8 @@ pygments_style = 'native'
 # Most blocks are commands, configuration or lines of a log.
 highlight_language = 'none'
 templates_path = ['_templates']
+html_static_path = ['_static']
+html_css_files = ['pages.css']
 # It is not hosted by OpenStack, whose pages and bug tracker the theme knows.
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
