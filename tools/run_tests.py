@@ -117,7 +117,8 @@ def run(suite, arguments, out=None):
     """Run a suite.
 
     :param out: a file for what stestr says; None is that of this process.
-    :returns: how many tests have passed and failed, and a line that says it.
+    :returns: how many tests have passed and failed, and what says it: a line,
+        and one for each that has failed.
     """
     began, before = time.monotonic(), repository(suite).count()
     filters = command_run.Run(None, None).get_parser(
@@ -126,26 +127,39 @@ def run(suite, arguments, out=None):
         command(suite, arguments, filters), cwd=ROOT, env=environment(suite),
         stdout=out, stderr=out, check=False).returncode
     ran = repository(suite).count() > before
-    passed, failed, skipped = counted(suite) if ran else (0, 0, 0)
+    passed, failures, skipped = counted(suite) if ran else (0, [], 0)
+    failed = len(failures)
     # A pattern may match no test of this suite, and some of another.
     if code and not failed and (ran or not filters or code != 1):
         failed = 1
-    return passed, failed, (
+    return passed, failed, '\n    '.join([
         f'{suite:<16} {passed} passed, {failed} failed, {skipped} skipped '
-        f'in {time.monotonic() - began:.0f} s')
+        f'in {time.monotonic() - began:.0f} s', *failures])
 
 
 def counted(suite):
-    """Return how many tests of the last run passed, failed, were skipped."""
+    """Return how many tests of the last run passed, failed, were skipped.
+
+    Of those that failed: which, and with what.
+    """
     summary = testtools.StreamSummary()
     summary.startTestRun()
     subunit.ByteStreamToStreamResult(
         repository(suite).get_latest_run().get_subunit_stream(),
         non_subunit_name='stdout').run(summary)
     summary.stopTestRun()
-    failed = len(summary.errors) + len(summary.unexpectedSuccesses)
+    failed = [
+        *(f'{test.id()}: {_raised(text)}' for test, text in summary.errors),
+        *(f'{test.id()}: success' for test in summary.unexpectedSuccesses)]
     skipped = len(summary.skipped)
-    return summary.testsRun - failed - skipped, failed, skipped
+    return summary.testsRun - len(failed) - skipped, failed, skipped
+
+
+def _raised(text):
+    """Return the error of what is kept of a test: what ends its traceback."""
+    raised = re.findall(r'^(?:\w+\.)*\w*(?:Error|Exception|Mismatch)\w*:.*',
+                        text, re.MULTILINE)
+    return raised[-1] if raised else 'see above'
 
 
 def main(arguments):

@@ -132,7 +132,9 @@ class OptionsTest(ProjectCase):
             # The slowest.
             self.assertRegex(shown, rf'\n{GOOD.format(suite)} +0\.')
             self.assertRegex(
-                shown, rf'{suite} +1 passed, 1 failed, 0 skipped in \d+ s\n$')
+                shown, rf'{suite} +1 passed, 1 failed, 0 skipped in \d+ s\n'
+                       rf'    {re.escape(BAD.format(suite))}: '
+                       rf'AssertionError: False is not true\n$')
 
     def test_failing_runs_what_failed(self):
         self.run_tests('unit')
