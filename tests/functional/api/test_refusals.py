@@ -149,9 +149,8 @@ class ServerStateTest(RefusalTestCase):
 
 class NoConductorTest(RefusalTestCase):
 
-    options = {'answer_timeout': 1}
-
     def test_without_a_conductor_that_can_do_it_it_is_409(self):
+        self.flags(answer_timeout=1, group='cell0_rebuild')
         self.stop_listening()
         error = self.assert_refused_without_trace(409)
         self.assertIn('no nova-conductor that can rebuild', error)
@@ -160,6 +159,7 @@ class NoConductorTest(RefusalTestCase):
         # oslo.messaging tries the first connection without end.
         back = threading.Event()
         self.addCleanup(back.set)
+        self.flags(answer_timeout=1, group='cell0_rebuild')
         self.stub_out('oslo_messaging.rpc.client._BaseCallContext.call',
                       lambda *args, **kwargs: back.wait(30))
         began = time.monotonic()

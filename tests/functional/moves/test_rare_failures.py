@@ -31,7 +31,7 @@ def fail(error):
 
 class RefusalTest(base.FunctionalTestCase):
 
-    options = {'api_microversion': '2.42', 'answer_timeout': 1}
+    options = {'api_microversion': '2.42'}
 
     def setUp(self):
         super().setUp()
