@@ -30,6 +30,7 @@ from cell0_rebuild.wait import outages
 from cell0_rebuild.wait import pacing
 from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import sweep
+from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from cell0_rebuild.wait import metrics
@@ -238,7 +239,9 @@ def log_result(result: known.SweepResult, logged: Logged) -> None:
         LOG.info('Rebuild %s.', f'{answer.outcome.value}: {answer.text}'
                  if answer.text else answer.outcome.value, instance_uuid=uuid)
     for uuid, ended in result.ended.items():
-        LOG.info('The server is %s.', ended.state.value, instance_uuid=uuid)
+        LOG.info('The server is %s.', 'ACTIVE'
+                 if ended.state is values.State.LANDED else ended.state.value,
+                 instance_uuid=uuid)
     for text, uuids in _problems(result).items():
         if text not in logged.problems:
             LOG.warning('%s', _counted(text, uuids), instance_uuid=uuids[0])

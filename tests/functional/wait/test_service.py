@@ -232,6 +232,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self._wait_for_assert(lambda: self.assertIn(
             'cell0_rebuild_wait_rebuilds_total{result="landed"} 1.0',
             requests.get(url, timeout=10).text))
+        self.wait_until_said('The server is ACTIVE.')
         text = requests.get(url, timeout=10).text
         for needle in ('shapes 1.0', 'projects_without_role 0.0'):
             self.assertIn(f'cell0_rebuild_wait_{needle}', text)
