@@ -156,10 +156,12 @@ def counted(suite):
 
 
 def _raised(text):
-    """Return the error of what is kept of a test: what ends its traceback."""
-    raised = re.findall(r'^(?:\w+\.)*\w*(?:Error|Exception|Mismatch)\w*:.*',
-                        text, re.MULTILINE)
-    return raised[-1] if raised else 'see above'
+    """Return the error of a test: what follows the last frame in its text.
+
+    What was logged, errors and all, comes before the traceback.
+    """
+    frame = text.rpartition('\n  File ')[2].splitlines()[1:]
+    return next((line for line in frame if line[:1].strip()), 'see above')
 
 
 def main(arguments):

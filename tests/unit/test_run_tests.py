@@ -136,6 +136,13 @@ class OptionsTest(ProjectCase):
                        rf'    {re.escape(BAD.format(suite))}: '
                        rf'AssertionError: False is not true\n$')
 
+    def test_what_was_only_logged_is_not_told_as_the_error(self):
+        self.write('unit', LOGS)
+        self.assertRegex(
+            self.run_tests('unit')[1],
+            rf'\n    {re.escape(BAD.format("unit"))}: '
+            rf'tests\.unit\.test_mine\.Gone: mine\n$')
+
     def test_failing_runs_what_failed(self):
         self.run_tests('unit')
         self.assertEqual(1, self.run_tests('unit', '--failing')[0])
@@ -150,6 +157,24 @@ class OptionsTest(ProjectCase):
 
     def test_what_stestr_does_not_know_is_refused(self):
         self.assertEqual(2, self.run_tests('unit', '--faling')[0])
+
+
+LOGS = """
+import testtools
+from testtools import content
+
+
+class Gone(Exception):
+    pass
+
+
+class MineTest(testtools.TestCase):
+
+    def test_bad(self):
+        self.addDetail('pythonlogging', content.text_content(
+            'Traceback:\\n  File "a.py", line 1\\nValueError: logged'))
+        raise Gone('mine')
+"""
 
 
 HANGS = """
