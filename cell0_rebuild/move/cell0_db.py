@@ -156,15 +156,16 @@ def watched(
     return found.values
 
 
-def is_deleted(
+def vm_state(
     context: nova_context.RequestContext, instance_uuid: str
-) -> bool:
-    """Tell whether the owner deleted the server in cell0."""
+) -> str | None:
+    """Return the vm_state in cell0; None if the owner deleted the server."""
     try:
-        objects.Instance.get_by_uuid(context, instance_uuid, expected_attrs=[])
+        row = objects.Instance.get_by_uuid(
+            context, instance_uuid, expected_attrs=[])
     except exception.InstanceNotFound:
-        return True
-    return False
+        return None
+    return str(row.vm_state)
 
 
 @db_errors.retried

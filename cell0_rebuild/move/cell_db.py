@@ -87,22 +87,33 @@ def watched(
     return {} if row is None else row.values
 
 
+def show_as(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping, vm_state: str,
+) -> None:
+    """Show a row that no compute has as the row in cell0 is shown."""
+    _update(cells.targeted(context, cell), instance_uuid,
+            {'vm_state': vm_state}, launched_at=None)
+
+
 def hide(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int,
 ) -> None:
     """Hide a row that no compute has."""
-    _hide(cells.targeted(context, cell), instance_uuid, row_id)
+    _update(cells.targeted(context, cell), instance_uuid,
+            instance_row.hidden(True), id=row_id)
 
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
-def _hide(
-    context: nova_context.RequestContext, instance_uuid: str, row_id: int
+def _update(
+    context: nova_context.RequestContext, instance_uuid: str,
+    values: dict[str, ty.Any], **conditions: ty.Any,
 ) -> None:
     context.session.query(models.Instance).filter_by(
-        uuid=instance_uuid, id=row_id, deleted=0, host=None,
-    ).update(instance_row.hidden(True), synchronize_session=False)
+        uuid=instance_uuid, deleted=0, host=None, **conditions,
+    ).update(values, synchronize_session=False)
 
 
 def remove(

@@ -160,18 +160,20 @@ def _prepare(
 
     :raises ObjectActionError: if a compute has the server.
     """
-    is_deleted = cell0_db.is_deleted(in_cell0, attempt.uuid)
+    shown_as = cell0_db.vm_state(in_cell0, attempt.uuid)
     with location.held(context, attempt.uuid):
         place = location.place(context, attempt.uuid)
         if place is None or not _is_ours(context, attempt, place):
             return
         if cell is not None:
             _know_row(context, attempt, cell, place)
-        if is_deleted:
+        if shown_as is None:
             return
         if place.cell_id is None:
             _hide_row(context, attempt, cell)
         elif not place.in_cell0:
+            # Until it has gone, lists show it, and the other to nobody else.
+            cell_db.show_as(context, attempt.uuid, cell, shown_as)
             attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
             late_changes.keep_changes(
                 in_cell0, attempt.entry, attempt.bdms, attempt.instance,
@@ -318,7 +320,7 @@ def _is_deleted(
     """Tell whether its owner has deleted it, in its cell or in cell0."""
     row = cell_db.find(context, attempt.uuid, cell)
     return location.is_abandoned(context, attempt.uuid) or (
-        cell0_db.is_deleted(in_cell0, attempt.uuid)) or (
+        cell0_db.vm_state(in_cell0, attempt.uuid) is None) or (
             row is not None and bool(row.deleted)
             and attempt.row_id in (None, row.id))
 

@@ -12,7 +12,6 @@ from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
 from tests.functional import base
-from tests.functional.support import databases
 from tests.functional.support import recovering
 
 
@@ -44,21 +43,6 @@ class ElsewhereTest(series.Series):
         finally:
             self.step = step
             self._have_others(False)
-
-    def check(self, server, fault, run, answer):
-        """Extend: on its way back, no list may show it; see faults.rst."""
-        try:
-            super().check(server, fault, run, answer)
-        except stories.Lost:
-            if not self._is_on_its_way_back(server):
-                raise
-            self.recover(server)
-            self.cleared = True
-            super().check(server, fault, run, answer)
-
-    def _is_on_its_way_back(self, server):
-        return (databases.cell_of(server['id']) == 'cell0'
-                and databases.hidden(server['id']) == [True])
 
     def _then_elsewhere(self, server):
         self.step = None

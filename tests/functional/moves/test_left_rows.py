@@ -268,3 +268,10 @@ class LeftRowTest(recover_base.RecoverTestCase):
         self.assertEqual([], databases.differences(before, databases.dump()))
         recovering.recover()
         self.assert_built_in_the_second_cell()
+
+    def test_a_server_that_leaves_its_cell_is_listed_as_it_is_shown(self):
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
+        self.rebuild_until(recovering.SHOW, after=recovering.crash)
+        self.assertEqual(1, len(self.rows('cell1')))
+        self.assert_shown_once(self.server['id'], 'ERROR')
