@@ -15,12 +15,16 @@ from nova import context as nova_context
 from nova import exception
 from nova.network import neutron
 from nova import objects
+from oslo_db import exception as db_exc
 import oslo_messaging
 
 from cell0_rebuild import cells
 
 ACTION = 'bury'
 _VERSION = '5.0'
+
+
+CHANGED = 'Somebody has changed it meanwhile. Look at it, and try again'
 
 
 class NotAtRest(Exception):
@@ -36,23 +40,27 @@ def wait_for_build(
     not come to the lock.
 
     :param instance: in ERROR, so that the compute does nothing else.
-    :raises NotAtRest: if the compute does not answer.
+    :raises NotAtRest: if the compute does not answer, or the server leaves its
+        cell meanwhile.
     """
     context = cells.targeted(nova_context.RequestContext(
         user_id=instance.user_id, project_id=instance.project_id,
         is_admin=True), cell)
-    objects.InstanceAction.action_start(
-        context, instance.uuid, ACTION, want_result=False)
     event = objects.InstanceExternalEvent(
         context, instance_uuid=instance.uuid, name='power-update',
         status='completed', tag='POWER_OFF')
     try:
+        objects.InstanceAction.action_start(
+            context, instance.uuid, ACTION, want_result=False)
         _call(context, host, 'external_instance_event',
               instances=[instance], events=[event])
     except oslo_messaging.MessagingTimeout as error:
         raise NotAtRest(
             f'The nova-compute of host {host} does not answer, or still '
             f'builds it. Try again when it runs') from error
+    except (exception.InstanceNotFound, exception.InstanceActionNotFound,
+            db_exc.DBReferenceError) as error:
+        raise NotAtRest(CHANGED) from error
 
 
 def check_no_guest(

@@ -53,6 +53,5 @@ def bury(context: nova_context.RequestContext, instance_uuid: str) -> None:
     if not into_cell0.bury(
             context, instance_uuid, found.cell, found.retained,
             found.availability_zone, is_still_so):
-        raise asking.NotAtRest(
-            'Somebody has changed it meanwhile. Look at it, and try again')
+        raise asking.NotAtRest(asking.CHANGED)
     resource_claims.release_all(context, instance_uuid)

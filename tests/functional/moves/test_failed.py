@@ -269,6 +269,18 @@ class BuryTest(FailedTestCase):
         self.assertEqual('cell1', databases.cell_of(server['id']))
         self.assertIsNone(recovering.section(server['id']))
 
+    def test_of_two_who_bury_one_is_told_that_it_has_changed(self):
+        self.fail(RuntimeError('no'), 1)
+        server, codes = self.settled(self.create()), []
+        self.useFixture(base.Interception(
+            'nova.db.main.api.action_start',
+            before=lambda *args, **kwargs: codes.append(
+                self.bury(server)[0])))
+        code, said = self.bury(server)
+        self.assertEqual((_FAILED, [_BURIED]), (code, codes))
+        self.assertIn('Somebody has changed it meanwhile', said)
+        self.assert_comes_back(server)
+
     @ddt.data(*[(step, when) for step in (
         'nova.db.main.api.instance_create', 'nova.db.main.api.constraint')
         for when in ('before', 'after')])
