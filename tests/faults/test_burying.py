@@ -2,23 +2,19 @@
 
 """An operator's burial dies at any boundary: no server is lost.
 
-The server failed on its compute, which has the driver of tests: what it says
-of itself and of guests is what one with libvirt does.
+The server failed on its compute.
 """
 
 import argparse
 import contextlib
 import io
 
-from nova import exception
-from nova.virt import fake
-
 from cell0_rebuild.cmd import bury
 from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
-from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import failing
 
 BURIAL = 'burial'
 _BURIED = 0
@@ -29,18 +25,7 @@ class BuryingTest(series.Series):
     options = {**series.Series.options, 'rebuild': 'never_launched'}
 
     def setUp(self):
-        available = fake.FakeDriver.get_available_resource
-
-        def as_libvirt(driver, nodename):
-            return {**available(driver, nodename), 'hypervisor_type': 'QEMU'}
-
-        def console(driver, context, instance):
-            if instance.uuid not in driver.list_instance_uuids():
-                raise exception.InstanceNotFound(instance_id=instance.uuid)
-            return ''
-        self.stub_out('nova.virt.fake.FakeDriver.get_available_resource',
-                      as_libvirt)
-        self.stub_out('nova.virt.fake.FakeDriver.get_console_output', console)
+        self.builds = self.useFixture(failing.FailingBuilds())
         super().setUp()
         self.flags(max_attempts=1, group='scheduler')
 
@@ -49,18 +34,14 @@ class BuryingTest(series.Series):
         if story != BURIAL:
             return super().bury_one(story)
         self.have_capacity(True)
-        self.useFixture(base.Interception(
-            'nova.virt.fake.FakeDriver.spawn', before=self._fail))
         server = self._build_server(networks=[{'port': stories.PORT}])
         server.update(tags=stories.TAGS, metadata=stories.METADATA)
-        server = self._wait_for_state_change(
-            self.api.post_server({'server': server}), 'ERROR')
+        with self.builds.failing():
+            server = self._wait_for_state_change(
+                self.api.post_server({'server': server}), 'ERROR')
         self._wait_for_assert(lambda: self.assertEqual(
             {}, self._get_allocations_by_server_uuid(server['id'])))
         return {**server, 'volume': None, 'request': {}, 'accelerators': 0}
-
-    def _fail(self, *args, **kwargs):
-        raise RuntimeError('no')
 
     def run_rebuild(self, server, fault=None):
         """Replace: bury it, which counts as what nova-api does."""

@@ -23,11 +23,15 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from cell0_rebuild.conductor import endpoint
+from cell0_rebuild.failed import asking
+from cell0_rebuild.failed import bury
+from cell0_rebuild.failed import records
 from cell0_rebuild.move.recovery import mend
 from cell0_rebuild import rpcapi
 from tests.faults.agent import crossings
 from tests.functional import base
 from tests.functional.support import updating
+from tests.races import verdicts
 
 # What a recovery says that was undone meanwhile.
 LEFT = 'it was changed meanwhile; run this again later'
@@ -36,8 +40,11 @@ LEFT = 'it was changed meanwhile; run this again later'
 DELETES = {'delete', 'force_delete', 'stock_delete'}
 # Those that go on with a create: its message is held until then.
 CREATES = {'bury', 'over_quota', 'unbound'}
+# It buries a server that failed on its compute.
+COMMAND = 'bury_failed'
+BURIALS = {COMMAND, *CREATES}
 _NEEDING = {'port', 'flag', 'volume', 'group', 'zone', 'late', 'deliver',
-            'take_back', *CREATES, *DELETES}
+            'take_back', *BURIALS, *DELETES}
 
 _CALL = 'cell0_rebuild.rpcapi.RebuildAPI.rebuild_instance_in_cell0'
 _CREATE = 'nova.conductor.rpcapi.ComputeTaskAPI.schedule_and_build_instances'
@@ -133,7 +140,7 @@ class Operations:
                 'network_id': nova_fixtures.NeutronFixture.network_1['id'],
                 'tenant_id': self._test.api.project_id}})['port']
             body['networks'] = [{'port': port['id']}]
-        if {'flag', 'volume', *DELETES} & set(names):
+        if {'flag', 'volume', *DELETES} & set(names) and COMMAND not in names:
             image = self._test.glance.image1['id']
             body['block_device_mapping_v2'] = [
                 {'boot_index': 0, 'source_type': 'image', 'uuid': image,
@@ -308,6 +315,15 @@ class Operations:
         manager = self._test.conductors[0].manager.compute_task_mgr
         copied = nova_context.RequestContext.from_dict(context.to_dict())
         manager.schedule_and_build_instances(copied, *args)
+
+    def _bury_failed(self, server):
+        def bury_failed():
+            try:
+                bury.bury(nova_context.get_admin_context(), server['id'])
+            except (asking.NotAtRest, records.NotFailed):
+                return verdicts.NOT_DONE
+            return 'buried'
+        return bury_failed
 
     def _deliver(self, server):
         return lambda: deliver(*server['message'])

@@ -19,6 +19,7 @@ from nova.tests import fixtures as nova_fixtures
 import sqlalchemy as sa
 
 from tests.functional import base
+from tests.races import endings
 from tests.races import operations
 from tests.races import outcome
 from tests.races import schedules
@@ -132,7 +133,8 @@ class RaceTestCase(base.FunctionalTestCase):
             names = (b, a) if schedule.swapped else (a, b)
             left = sections[not schedule.swapped][schedule.second:]
             stops = dict(zip(names, [at[0], left[0].name if left else None]))
-            verdict = judge(played, [*orders, *_told_late(stops, orders)])
+            verdict = judge(
+                played, [*orders, *endings.told_late(stops, orders)])
             self._log(
                 pair=f'{a} | {b}', schedule=str(schedule), verdict=verdict,
                 at=at, blocked=played.blocked, ended=str(played))
@@ -146,28 +148,28 @@ class RaceTestCase(base.FunctionalTestCase):
         orders = [self._only(a, b, number) for number in (0, 1)]
         orders += [self._play(a, b, [0, 1]), self._play(a, b, [1, 0])]
         if b == 'tag':
-            orders += _of_two_requests(orders[2])
+            orders += endings.of_two_requests(orders[2])
             # Of two requests the second may be refused.
             for order in ([0, 1], [1, 0]):
                 played = self._play(a, 'reset', order)
                 played.answers[1] = [played.answers[1], verdicts.NOT_DONE]
                 orders.append(played)
                 if not self.capacity:
-                    orders.append(_overtaken(played, orders[0]))
+                    orders.append(endings.overtaken(played, orders[0]))
         if b in ('reset', 'tag') and not self.capacity:
-            orders.append(_overtaken(orders[2], orders[0]))
+            orders.append(endings.overtaken(orders[2], orders[0]))
         if b in ('port', 'volume') and self.capacity:
             orders += [self._as_create(b), self._failed(a, b)]
         if b in operations.DELETES:
             orders += self._not_deleted(a, b, orders[2])
         return [*orders, *self._recovered(a, b, orders[1]),
-                *_of_failed_create(a, b, orders)]
+                *endings.of_failed_create(a, b, orders)]
 
     def _recovered(self, a, b, other):
         """Return how else it may end where there is a recovery."""
         if a == 'take_back':
-            return _not_taken_back(b, other)
-        if b not in ('recover', 'again') or a in operations.CREATES:
+            return endings.not_taken_back(b, other)
+        if b not in ('recover', 'again') or a in operations.BURIALS:
             return []
         # A rebuild may be interrupted by it. If no conductor has it yet, it
         # is refused then.
@@ -178,7 +180,7 @@ class RaceTestCase(base.FunctionalTestCase):
 
     def _not_deleted(self, a, b, deleted):
         """Return what a delete may leave."""
-        left = [_half_deleted(deleted)] if self.capacity else []
+        left = [endings.half_deleted(deleted)] if self.capacity else []
         if b == 'stock_delete':
             left += self._whole(a, b)
         return left
@@ -287,12 +289,17 @@ class RaceTestCase(base.FunctionalTestCase):
         if operations.CREATES & needed:
             buried = [self._held(ask) for ask in asks]
         else:
-            buried = [dict(ask(), asked=body)
-                      for ask, body in zip(asks, bodies)]
-            for server in buried:
-                self._wait_for_state_change(server, 'ERROR')
+            buried = [dict(server, asked=body)
+                      for server, body in zip(self._ask_all(asks), bodies)]
         self._enable(self.capacity)
         return buried
+
+    def _ask_all(self, asks):
+        """Return the servers that are asked for, when they are buried."""
+        servers = [ask() for ask in asks]
+        for server in servers:
+            self._wait_for_state_change(server, 'ERROR')
+        return servers
 
     def _held(self, ask):
         """Return a server that an operation is to bury."""
@@ -350,87 +357,3 @@ class RaceTestCase(base.FunctionalTestCase):
     def _log(self, **line):
         if LOG:
             result_log.write(LOG, **line, capacity=self.capacity)
-
-
-def _not_taken_back(b, other):
-    """Return what a recovery leaves to whom it meets."""
-    if b == 'lock':
-        return []
-    # It leaves alone what is moved, or changed, just then.
-    left = dataclasses.replace(other, answers=[False, other.answers[1]])
-    if b != 'update':
-        return [left]
-    return [left, dataclasses.replace(
-        left, verdict=verdicts.LEFT, answers=[True, left.answers[1]],
-        state={**left.state, 'rows': [
-            row.replace(', hidden', '') for row in left.state['rows']]})]
-
-
-def _of_failed_create(a, b, orders):
-    """Return how else it may end where a create fails that has a host."""
-    if a not in ('over_quota', 'unbound'):
-        return []
-    if b == 'update':
-        return [dataclasses.replace(
-            orders[0], answers=[None, 200], verdict=verdicts.AS_CREATE)]
-    if (a, b) == ('unbound', 'reset'):
-        return [_overtaken(orders[2], orders[0])]
-    if (a, b) == ('unbound', 'recover'):
-        return _burial_recovered(orders[0])
-    return []
-
-
-def _burial_recovered(order):
-    """Return how the burial of a server in a cell ends that is recovered.
-
-    The history tells that, or the server stays as Nova leaves it.
-    """
-    recovered = dataclasses.replace(order, answers=[None, None])
-    return [
-        dataclasses.replace(recovered, state={
-            **order.state, 'actions': ['create', 'rebuild']}),
-        dataclasses.replace(recovered, verdict=verdicts.AS_CREATE, state={
-            **order.state, 'allocations': True, 'rows': [
-                'cell1: error/None', 'mapped to cell1, deleted: False',
-                'retained: None']})]
-
-
-def _half_deleted(order):
-    """Return an order after which a port is still bound to the server."""
-    return dataclasses.replace(
-        order, state={**order.state, 'ports': 1}, verdict=verdicts.AS_CREATE)
-
-
-def _told_late(stops, orders):
-    """Return what a compute leaves that is told late of a rebuild.
-
-    :param stops: before what each operation stops, while the other goes on;
-        None if it has ended.
-    """
-    if 'again' not in stops or (
-            stops.get('deliver') != 'cast build_and_run_instance'):
-        return []
-    return [dataclasses.replace(
-        order, state={**order.state, 'allocations': False},
-        verdict=verdicts.TOLD_LATE) for order in orders]
-
-
-def _of_two_requests(order):
-    """Return the other answers to a reset and a tag after a rebuild.
-
-    The reset may be refused and not be needed any more. A tag that is set in
-    cell0 and then carried over is not found there at the end of its request.
-    """
-    return [
-        dataclasses.replace(order, answers=[
-            order.answers[0], [verdicts.NOT_DONE, order.answers[1][1]]]),
-        dataclasses.replace(
-            order, verdict=verdicts.MOVED,
-            answers=[order.answers[0], [order.answers[1][0], 404]])]
-
-
-def _overtaken(order, alone):
-    """Return an order with the state that the first operation alone sets."""
-    return dataclasses.replace(
-        order, verdict=verdicts.OVERTAKEN, state={**order.state, **{
-            name: alone.state[name] for name in ('status', 'listed', 'rows')}})

@@ -3,6 +3,7 @@
 """Two operations meet: it ends as if one had come after the other."""
 
 from tests.functional.support import cyborg
+from tests.functional.support import failing
 from tests.races import racing_base
 
 
@@ -124,3 +125,27 @@ class UnboundTest(OverQuotaTest):
     def accelerators_of(self, server_id):
         """Extend: it may have some."""
         return len(self.cyborg.of(server_id))
+
+
+class FailedTest(OverQuotaTest):
+    """An operator buries a server that failed on its compute."""
+
+    burials = [*_with('bury_failed', 'delete', 'force_delete', 'update',
+                      'lock', 'reset', 'recover', 'bury_failed'),
+               ('rebuild', 'bury_failed')]
+
+    def setUp(self):
+        self.builds = self.useFixture(failing.FailingBuilds())
+        super().setUp()
+        self.flags(max_attempts=1, group='scheduler')
+
+    def _ask_all(self, asks):
+        """Extend: they fail on their compute."""
+        self._enable(True)
+        with self.builds.failing():
+            servers = super()._ask_all(asks)
+            self._wait_for_assert(lambda: self.assertEqual({}, {
+                server['id']: claim for server in servers
+                if (claim := self._get_allocations_by_server_uuid(
+                    server['id']))}))
+        return servers
