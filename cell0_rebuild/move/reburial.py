@@ -55,7 +55,7 @@ def bury_again(
     """
     place = location.place(context, attempt.uuid)
     if place is None or place.is_abandoned:
-        _remove_rows(context, attempt, cell)
+        _remove_rows(context, attempt, cell, place)
         return False
     in_cell0 = cells.in_cell0(context)
     _prepare(context, in_cell0, attempt, cell, record_failure)
@@ -234,9 +234,14 @@ def _hide_row(
 
 def _remove_rows(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping | None,
+    cell: objects.CellMapping | None, place: location.Place | None,
 ) -> None:
-    if cell is not None:
+    """Remove what the attempt has created of a server that is deleted.
+
+    Where it is mapped to, Nova deletes its row. It archives the mapping only
+    if that is left.
+    """
+    if cell is not None and (place is None or place.cell_id != cell.id):
         with contextlib.suppress(exception.ObjectActionError):
             cell_db.remove(context, attempt.uuid, cell)
     deletion.remove_cell0_row(context, attempt.uuid)

@@ -14,6 +14,7 @@ from nova.tests.functional.libvirt import base as libvirt_base
 
 from cell0_rebuild.cmd import bury
 from tests.functional import base
+from tests.functional.support import archiving
 from tests.functional.support import databases
 from tests.functional.support import recovering
 
@@ -255,6 +256,20 @@ class BuryTest(FailedTestCase):
         self._wait_until_deleted(server)
         self.assertEqual([], self.api.get_servers())
         self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def test_one_that_is_deleted_just_before_it_is_copied_is_archived(self):
+        self.fail(RuntimeError('no'), 1)
+        server = self.settled(self.create())
+        self.useFixture(base.Interception(
+            'nova.db.main.api.instance_create',
+            before=lambda *args, **kwargs: self.api.delete_server(
+                server['id'])))
+        self.assertEqual(_FAILED, self.bury(server)[0])
+        self._wait_until_deleted(server)
+        archiving.archive(self)
+        self.assertEqual({}, {
+            database: found for database, tables in databases.dump().items()
+            if (found := databases.rows_with(server['id'], tables))})
 
     def test_one_whose_state_is_reset_meanwhile_is_left_alone(self):
         self.fail(RuntimeError('no'), 1)
