@@ -257,19 +257,27 @@ class BuryTest(FailedTestCase):
         self.assertEqual([], self.api.get_servers())
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
-    def test_one_that_is_deleted_just_before_it_is_copied_is_archived(self):
+    def test_one_that_is_being_deleted_meanwhile_can_be_archived(self):
         self.fail(RuntimeError('no'), 1)
         server = self.settled(self.create())
+        deleting, buried = threading.Event(), threading.Event()
+        delete = threading.Thread(
+            target=self.api.delete_server, args=[server['id']])
+        self.useFixture(base.Interception(
+            'nova.db.main.api.instance_destroy',
+            before=lambda *args, **kwargs: deleting.set() or buried.wait(20)))
         self.useFixture(base.Interception(
             'nova.db.main.api.instance_create',
-            before=lambda *args, **kwargs: self.api.delete_server(
-                server['id'])))
+            before=lambda *args, **kwargs: delete.start() or deleting.wait(
+                20)))
         self.assertEqual(_FAILED, self.bury(server)[0])
+        buried.set()
+        delete.join(20)
         self._wait_until_deleted(server)
         archiving.archive(self)
-        self.assertEqual({}, {
-            database: found for database, tables in databases.dump().items()
-            if (found := databases.rows_with(server['id'], tables))})
+        self.assertEqual([], [
+            name for tables in databases.dump().values()
+            for name in databases.rows_with(server['id'], tables)])
 
     def test_one_whose_state_is_reset_meanwhile_is_left_alone(self):
         self.fail(RuntimeError('no'), 1)
