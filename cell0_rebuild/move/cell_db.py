@@ -181,6 +181,19 @@ def delete(
             expected_attrs=[]).destroy()
 
 
+def delete_volumes(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping,
+) -> None:
+    """Delete the volumes of a server that was deleted before it had them.
+
+    So does ``ComputeTaskManager._delete_build_request``.
+    """
+    for bdm in objects.BlockDeviceMappingList.get_by_instance_uuid(
+            cells.targeted(context, cell), instance_uuid):
+        bdm.destroy()
+
+
 def on_host() -> Exception:
     """Return what is raised for a server that a compute has."""
     error: Exception = exception.ObjectActionError(

@@ -243,7 +243,8 @@ def _remove_rows(
     """
     if cell is not None and (place is None or place.cell_id != cell.id):
         with contextlib.suppress(exception.ObjectActionError):
-            cell_db.remove(context, attempt.uuid, cell)
+            if not cell_db.remove(context, attempt.uuid, cell):
+                cell_db.delete_volumes(context, attempt.uuid, cell)
     deletion.remove_cell0_row(context, attempt.uuid)
 
 

@@ -66,3 +66,12 @@ class DeleteTest(recover_base.RecoverTestCase):
                 found[0].destroy())))
         self.rebuild_until(recovering.CAST, before=read_and_fail)
         self.assert_gone()
+
+    def test_deleted_just_before_it_has_volumes_in_its_cell_none_is_left(self):
+        with self.deleted_before(
+                'nova.conductor.manager.ComputeTaskManager.'
+                '_create_block_device_mapping'):
+            self.rebuild_until(recovering.TAGS, before=recovering.fail)
+        self.assertEqual([], [
+            row for row in databases.dump()['cell1']['block_device_mapping']
+            if not row['deleted']])
