@@ -11,6 +11,7 @@ import contextlib
 import functools
 import typing as ty
 
+from nova.compute import vm_states
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
@@ -172,8 +173,9 @@ def _prepare(
         if place.cell_id is None:
             _hide_row(context, attempt, cell)
         elif not place.in_cell0:
-            # Until it has gone, lists show it, and the other to nobody else.
-            cell_db.show_as(context, attempt.uuid, cell, shown_as)
+            if shown_as != vm_states.DELETED:
+                # Lists show this row until it has gone, and GET the other.
+                cell_db.show_as(context, attempt.uuid, cell, shown_as)
             attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
             late_changes.keep_changes(
                 in_cell0, attempt.entry, attempt.bdms, attempt.instance,
@@ -236,16 +238,27 @@ def _remove_rows(
     context: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping | None, place: location.Place | None,
 ) -> None:
-    """Remove what the attempt has created of a server that is deleted.
-
-    Where it is mapped to, Nova deletes its row. It archives the mapping only
-    if that is left.
-    """
-    if cell is not None and (place is None or place.cell_id != cell.id):
+    """Remove what the attempt has created of a server that is deleted."""
+    if cell is not None and place is not None and place.cell_id == cell.id:
+        _delete_in_cell(context, attempt, cell)
+    elif cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
             if not cell_db.remove(context, attempt.uuid, cell):
                 cell_db.delete_volumes(context, attempt.uuid, cell)
     deletion.remove_cell0_row(context, attempt.uuid)
+
+
+def _delete_in_cell(
+    context: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
+) -> None:
+    """Delete a deleted server where it is mapped to, as Nova does.
+
+    A DELETE that has read it in cell0 does not look there. Nova archives the
+    mapping only with a row.
+    """
+    with contextlib.suppress(exception.ObjectActionError):
+        cell_db.delete(context, attempt.uuid, cell)
 
 
 def _leave_cell(
@@ -283,10 +296,20 @@ def _leave_cell(
         return True
     if on_host is not None:
         raise on_host
+    _end_delete(context, in_cell0, attempt, cell)
+    return False
+
+
+def _end_delete(
+    context: nova_context.RequestContext,
+    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping,
+) -> None:
     if attempts.is_in(context, attempt, cell) and _is_deleted(
             context, in_cell0, attempt, cell):
-        deletion.remove_cell0_row(context, uuid)
-    return False
+        if location.is_abandoned(context, attempt.uuid):
+            _delete_in_cell(context, attempt, cell)
+        deletion.remove_cell0_row(context, attempt.uuid)
 
 
 def _replace_row(

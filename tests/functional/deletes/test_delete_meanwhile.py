@@ -4,7 +4,10 @@
 
 import contextlib
 
+from nova.db.api import models as api_models
+
 from tests.functional import base
+from tests.functional.support import archiving
 from tests.functional.support import databases
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
@@ -75,3 +78,42 @@ class DeleteTest(recover_base.RecoverTestCase):
         self.assertEqual([], [
             row for row in databases.dump()['cell1']['block_device_mapping']
             if not row['deleted']])
+
+    def _mark_deleted(self):
+        databases.update('api', api_models.InstanceMapping, self.server['id'],
+                         queued_for_delete=True)
+
+    def _delete_halfway(self):
+        """Do what a DELETE does that has read the server in cell0."""
+        self._mark_deleted()
+        databases.in_cell0(self.server['id']).destroy()
+
+    def assert_archived(self):
+        """Check that Nova archives all that is left."""
+        self.assertEqual([], self.api.get_servers())
+        archiving.archive(self)
+        self.assertEqual([], [
+            name for tables in databases.dump().values()
+            for name in databases.rows_with(self.server['id'], tables)])
+
+    def test_deleted_by_a_stock_nova_after_the_hand_over_it_is_archived(self):
+        def delete_and_fail(*args, **kwargs):
+            self._delete_halfway()
+            recovering.fail()
+        self.rebuild_until(recovering.CAST, before=delete_and_fail)
+        self.assert_archived()
+
+    def test_deleted_by_a_stock_nova_in_a_burial_it_is_archived(self):
+        self.useFixture(base.Interception(
+            recovering.REMAP,
+            before=lambda *args, **kwargs: self._delete_halfway()))
+        self.rebuild_until(recovering.CAST, before=recovering.fail)
+        self.assert_archived()
+
+    def test_one_whose_delete_dies_in_its_cell_is_recovered_and_archived(self):
+        def mark_and_die(*args, **kwargs):
+            self._mark_deleted()
+            recovering.crash()
+        self.rebuild_until(recovering.CAST, before=mark_and_die)
+        self.assertEqual(0, recovering.recover()[0])
+        self.assert_archived()
