@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as ty
 
 from nova.accelerator import cyborg
+from nova.compute import task_states
 from nova.compute import vm_states
 from nova import exception
 from nova import objects
@@ -230,7 +231,10 @@ def _resting_place(
             cells.targeted(context, cell), instance_uuid, expected_attrs=[])
     except exception.InstanceNotFound:
         return _RestingPlace(False)
-    if instance.node is None and instance.vm_state == vm_states.BUILDING:
+    if instance.node is None and (
+            instance.vm_state == vm_states.BUILDING
+            # It is on its way back, or the message has arrived all the same.
+            or instance.task_state == task_states.SCHEDULING):
         # The newer attempt has claimed resources that no compute has yet.
         return None
     return _RestingPlace(False, instance.node)
