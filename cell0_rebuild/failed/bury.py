@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as ty
+
+from nova import exception
 
 from cell0_rebuild.conductor import resource_claims
 from cell0_rebuild.failed import asking
@@ -50,8 +53,12 @@ def bury(context: nova_context.RequestContext, instance_uuid: str) -> None:
             again.known.last_builds == found.known.last_builds)
 
     assert found.retained is not None
-    if not into_cell0.bury(
+    is_buried = False
+    # A compute may have it, by a rebuild after another burial.
+    with contextlib.suppress(exception.ObjectActionError):
+        is_buried = into_cell0.bury(
             context, instance_uuid, found.cell, found.retained,
-            found.availability_zone, is_still_so):
+            found.availability_zone, is_still_so)
+    if not is_buried:
         raise asking.NotAtRest(asking.CHANGED)
     resource_claims.release_all(context, instance_uuid)

@@ -27,6 +27,8 @@ def not_taken_back(b, other):
 
 def of_failed_create(a, b, orders):
     """Return how else it may end where a create fails that has a host."""
+    if (a, b) in (('unbound', 'reset'), (operations.COMMAND, 'reset')):
+        return [overtaken(orders[2], orders[0])]
     if (a, b) == (operations.COMMAND, 'recover'):
         return _command_recovered(orders[0])
     if a not in ('over_quota', 'unbound'):
@@ -34,8 +36,6 @@ def of_failed_create(a, b, orders):
     if b == 'update':
         return [dataclasses.replace(
             orders[0], answers=[None, 200], verdict=verdicts.AS_CREATE)]
-    if (a, b) == ('unbound', 'reset'):
-        return [overtaken(orders[2], orders[0])]
     if (a, b) == ('unbound', 'recover'):
         return _burial_recovered(orders[0])
     return []
