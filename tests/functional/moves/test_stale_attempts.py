@@ -2,6 +2,8 @@
 
 """An attempt that is no longer the current one harms nothing."""
 
+from nova.compute import vm_states
+from nova.db.main import models
 from nova import exception
 from nova import objects
 from nova.scheduler.client import query
@@ -169,9 +171,18 @@ class StaleRowTest(recover_base.RecoverTestCase):
 class StaleClaimTest(races_base.RaceTestCase):
 
     def test_a_stale_conductor_leaves_a_live_server_its_resources(self):
+        self._check_left_to_live_server(self._release)
+
+    def test_so_it_does_if_the_row_goes_back_and_the_message_arrives(self):
+        def show_and_release(api, context, instance, *args, **kwargs):
+            databases.update('cell1', models.Instance, instance.uuid,
+                             vm_state=vm_states.ERROR)
+            self._release(api, context, instance, *args, **kwargs)
+        self._check_left_to_live_server(show_and_release)
+
+    def _check_left_to_live_server(self, release):
         self.stub_out(recovering.RELEASE_PATIENCE, 1)
-        self.useFixture(base.Interception(
-            base.CAST, before=self._release))
+        self.useFixture(base.Interception(base.CAST, before=release))
         self.rebuild(self.server)
         server = self.active(self.server)
         [claimed] = self._get_allocations_by_server_uuid(
