@@ -21,10 +21,8 @@ import oslo_messaging
 from cell0_rebuild import cells
 
 ACTION = 'bury'
-_VERSION = '5.0'
-
-
 CHANGED = 'Somebody has changed it meanwhile. Look at it, and try again'
+_VERSION = '5.0'
 
 
 class NotAtRest(Exception):

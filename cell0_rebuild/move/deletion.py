@@ -148,6 +148,28 @@ def erase(context: nova_context.RequestContext, instance_uuid: str) -> None:
         mapped_db.erase(context, instance_uuid)
 
 
+def remove_cell_row(
+    context: nova_context.RequestContext, instance_uuid: str,
+    cell: objects.CellMapping, place: location.Place | None,
+    row_id: int | None = None,
+) -> bool:
+    """Remove the row in a real cell of a server that its owner deleted.
+
+    Where it is mapped to, its row stays soft-deleted, as Nova leaves it: Nova
+    archives the mapping only with one. A DELETE that has read the server in
+    cell0 does not look there.
+
+    :param place: where it is.
+    :param row_id: only this row, in a cell that it is not mapped to.
+    :returns: False if there was none to remove for good.
+    :raises ObjectActionError: if a compute has it.
+    """
+    if place is not None and place.cell_id == cell.id:
+        cell_db.delete(context, instance_uuid, cell)
+        return True
+    return cell_db.remove(context, instance_uuid, cell, row_id)
+
+
 def remove_cell0_row(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> None:

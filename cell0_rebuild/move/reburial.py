@@ -239,26 +239,12 @@ def _remove_rows(
     cell: objects.CellMapping | None, place: location.Place | None,
 ) -> None:
     """Remove what the attempt has created of a server that is deleted."""
-    if cell is not None and place is not None and place.cell_id == cell.id:
-        _delete_in_cell(context, attempt, cell)
-    elif cell is not None:
+    if cell is not None:
         with contextlib.suppress(exception.ObjectActionError):
-            if not cell_db.remove(context, attempt.uuid, cell):
+            if not deletion.remove_cell_row(
+                    context, attempt.uuid, cell, place):
                 cell_db.delete_volumes(context, attempt.uuid, cell)
     deletion.remove_cell0_row(context, attempt.uuid)
-
-
-def _delete_in_cell(
-    context: nova_context.RequestContext, attempt: attempts.Attempt,
-    cell: objects.CellMapping,
-) -> None:
-    """Delete a deleted server where it is mapped to, as Nova does.
-
-    A DELETE that has read it in cell0 does not look there. Nova archives the
-    mapping only with a row.
-    """
-    with contextlib.suppress(exception.ObjectActionError):
-        cell_db.delete(context, attempt.uuid, cell)
 
 
 def _leave_cell(
@@ -305,11 +291,13 @@ def _end_delete(
     in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
     cell: objects.CellMapping,
 ) -> None:
-    if attempts.is_in(context, attempt, cell) and _is_deleted(
+    if not attempts.is_in(context, attempt, cell) or not _is_deleted(
             context, in_cell0, attempt, cell):
-        if location.is_abandoned(context, attempt.uuid):
-            _delete_in_cell(context, attempt, cell)
-        deletion.remove_cell0_row(context, attempt.uuid)
+        return
+    place = location.place(context, attempt.uuid)
+    # One that was deleted in cell0 alone is deleted in its cell by others.
+    is_abandoned = place is None or place.is_abandoned
+    _remove_rows(context, attempt, cell if is_abandoned else None, place)
 
 
 def _replace_row(

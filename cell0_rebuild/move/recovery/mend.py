@@ -233,7 +233,8 @@ class Recovery:
     ) -> None:
         for trace in stuck.traces:
             if not trace.row.is_on_host:
-                self._remove_trace(context, stuck, trace)
+                deletion.remove_cell_row(
+                    context, stuck.uuid, trace.cell, stuck.place, trace.row.id)
             elif not self._finish(
                     context, dataclasses.replace(stuck, cell=trace.cell)):
                 raise cell_db.on_host()
@@ -249,16 +250,6 @@ class Recovery:
             self._resources.release(
                 stuck.uuid, location.at_rest(context, stuck.uuid))
         deletion.erase(context, stuck.uuid)
-
-    def _remove_trace(
-        self, context: nova_context.RequestContext, stuck: diagnosis.Stuck,
-        trace: diagnosis.Trace,
-    ) -> None:
-        if stuck.place is not None and stuck.place.cell_id == trace.cell.id:
-            # Nova archives the mapping only with a row there.
-            cell_db.delete(context, stuck.uuid, trace.cell)
-        else:
-            cell_db.remove(context, stuck.uuid, trace.cell, trace.row.id)
 
     def _bury_on_its_way(
         self, context: nova_context.RequestContext, stuck: diagnosis.Stuck
