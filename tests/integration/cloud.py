@@ -43,6 +43,15 @@ def _changed(change):
             else _CHANGED}
 
 
+@contextlib.contextmanager
+def _paused(process):
+    process.signal_all(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.signal_all(signal.SIGCONT)
+
+
 def missing_packages():
     """Return the Debian packages that must be installed first."""
     wanted = {'mariadb-server': '/usr/sbin/mariadbd',
@@ -138,12 +147,18 @@ class Cloud(fixtures.Fixture):
 
     @contextlib.contextmanager
     def paused_scheduler(self):
-        """Have whatever asks nova-scheduler wait for an answer."""
-        self._scheduler.signal_all(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._scheduler.signal_all(signal.SIGCONT)
+        """Have whatever asks nova-scheduler wait for an answer.
+
+        :returns: a function that waits until it is asked.
+        """
+        with _paused(self._scheduler), self.broker.tapped(
+                'nova', 'scheduler') as count_questions:
+            yield lambda: processes.poll(
+                count_questions, 'the question to nova-scheduler')
+
+    def paused_conductor(self, name):
+        """Have whatever asks this nova-conductor wait for an answer."""
+        return _paused(self._conductors[name])
 
     def command(self, name, *arguments, changes=()):
         """Run a command of the package.

@@ -5,7 +5,6 @@
 import contextlib
 
 from tests.integration import base
-from tests.integration import processes
 
 
 class CrashTestCase(base.CloudTestCase):
@@ -22,11 +21,9 @@ class CrashTestCase(base.CloudTestCase):
         """Have a conductor in the middle of the rebuild of a server."""
         self.cloud.conductors(enabled=[conductor])
         server = self.buried()
-        with self.cloud.paused_scheduler(), self.cloud.broker.tapped(
-                'nova', 'scheduler') as count_questions:
+        with self.cloud.paused_scheduler() as wait_until_asked:
             self.do.rebuild(server)
-            processes.poll(
-                count_questions, 'the question to nova-scheduler')
+            wait_until_asked()
             yield server
 
     def cut_short(self, conductor):

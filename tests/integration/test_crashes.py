@@ -120,14 +120,12 @@ class ReloadedApiTest(crashes_base.CrashTestCase):
         server = self.buried()
         with self.cloud.another_api(
                 'reloaded', settings.ENABLED) as (process, api):
-            conductor = self.cloud.conductor('one')
-            conductor.signal_all(signal.SIGSTOP)
-            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            with concurrent.futures.ThreadPoolExecutor(1) as pool, (
+                    self.cloud.paused_conductor('one')):
                 request = pool.submit(api.rebuild, server)
                 time.sleep(1)
                 process.signal(signal.SIGHUP)
                 process.wait_for_line('gracefully killing workers')
-                conductor.signal_all(signal.SIGCONT)
             answer = request.result()
             self.assertEqual(202, answer.status_code, answer.text)
             self.do.wait_for('ACTIVE', server)

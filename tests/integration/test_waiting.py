@@ -138,23 +138,23 @@ class WaitingTest(base.CloudTestCase):
         self.assert_asked_once(service)
 
     def test_a_conductor_that_is_silent_is_waited_for(self):
-        conductor = self.cloud.conductor('one')
         with self.full() as waiting:
             service = self.service()
-        with self.cloud.paused_scheduler():
-            self.do.wait_for('BUILD', waiting)
-            conductor.signal_all(signal.SIGSTOP)
-        self.sweep_more(service)
-        self.assertEqual('BUILD', self.cloud.api.server(waiting)['status'])
-        conductor.signal_all(signal.SIGCONT)
+        with contextlib.ExitStack() as silence:
+            with self.cloud.paused_scheduler() as wait_until_asked:
+                # Until it has answered, nova-api takes the server back.
+                wait_until_asked()
+                silence.enter_context(self.cloud.paused_conductor('one'))
+            self.sweep_more(service)
+            self.assertEqual('BUILD', self.cloud.api.server(waiting)['status'])
         self.do.wait_for('ACTIVE', waiting)
         self.assert_asked_once(service)
 
     def test_a_server_that_is_recovered_comes_back(self):
         with self.full() as waiting:
             self.service(backoff='1s')
-        with self.cloud.paused_scheduler():
-            self.do.wait_for('BUILD', waiting)
+        with self.cloud.paused_scheduler() as wait_until_asked:
+            wait_until_asked()
             self.cloud.kill_conductor('one')
         self.cloud.conductors(enabled=['one'])
         code, output = self.cloud.command(
