@@ -22,10 +22,7 @@ if ty.TYPE_CHECKING:
 
 TOPIC = 'cell0_rebuild'
 NAMESPACE = 'cell0_rebuild'
-VERSION = '1.1'
-
-# The first version that can have an image written to a root volume.
-REIMAGE_VERSION = '1.1'
+VERSION = '1.0'
 
 # Calls that wait for a broker to come back must not pile up for ever.
 _calls = threading.BoundedSemaphore(100)
@@ -40,7 +37,6 @@ class RebuildAPI:
     API version history:
 
     * 1.0 - Initial version, ping() and rebuild_instance_in_cell0().
-    * 1.1 - Add reimage_volume_id to rebuild_instance_in_cell0().
     """
 
     def __init__(self) -> None:
@@ -49,16 +45,13 @@ class RebuildAPI:
                 topic=TOPIC, namespace=NAMESPACE, version=VERSION),
             serializer=objects_base.NovaObjectSerializer())
 
-    def ping(
-        self, context: nova_context.RequestContext, version: str = '1.0'
-    ) -> None:
+    def ping(self, context: nova_context.RequestContext) -> None:
         """Make sure that there is a conductor for what follows.
 
-        :param version: of what follows.
         :raises NoConductor: if none answers within
             ``[cell0_rebuild] answer_timeout`` seconds.
         """
-        self._call(context, 'ping', version)
+        self._call(context, 'ping')
 
     def rebuild_instance_in_cell0(
         self, context: nova_context.RequestContext, instance_uuid: str,
@@ -86,27 +79,22 @@ class RebuildAPI:
         :raises InvalidVolume: if Cinder refuses. The conductor has buried the
             server again, as it was.
         """
-        arguments: dict[str, ty.Any] = {}
-        if reimage_volume_id is not None:
-            arguments['reimage_volume_id'] = reimage_volume_id
-        answer = self._call(
+        return bool(self._call(
             context, 'rebuild_instance_in_cell0',
-            REIMAGE_VERSION if arguments else '1.0',
             # It answers when Cinder has.
-            cfg.CONF.rpc_response_timeout if arguments else None,
+            cfg.CONF.rpc_response_timeout if reimage_volume_id else None,
             instance_uuid=instance_uuid, generation=generation,
             request_spec=request_spec, image=image,
             admin_password=admin_password, injected_files=injected_files,
-            **arguments)
-        return bool(answer)
+            reimage_volume_id=reimage_volume_id))
 
     def _call(
-        self, context: nova_context.RequestContext, method: str, version: str,
+        self, context: nova_context.RequestContext, method: str,
         timeout: int | None = None, **arguments: ty.Any,
     ) -> ty.Any:
         answer_timeout = cfg.CONF.cell0_rebuild.answer_timeout
         client = self._client.prepare(
-            version=version, timeout=timeout or answer_timeout, retry=1,
+            timeout=timeout or answer_timeout, retry=1,
             call_monitor_timeout=answer_timeout if timeout else None,
             # A broker that knows no consumer of the topic says so at once,
             # instead of dropping the message.

@@ -197,10 +197,7 @@ def _probe(
 ) -> None:
     instance = plan.instance
     try:
-        if plan.reimage_volume_id:
-            conductor.ping(context, rpcapi.REIMAGE_VERSION)
-        else:
-            conductor.ping(context)
+        conductor.ping(context)
     except exceptions.NoConductor as error:
         LOG.warning('No nova-conductor with cell0-rebuild answers: %s', error,
                     instance=instance)

@@ -239,14 +239,13 @@ class Cloud(fixtures.Fixture):
         return self._start_api(name, port, *changes)
 
     @contextlib.contextmanager
-    def another_api(self, name, *changes, change=None):
+    def another_api(self, name, *changes):
         """Have one more nova-api.
 
-        :param change: of :mod:`changed.sitecustomize`.
         :returns: its process and a client of it.
         """
         [port] = processes.free_ports(1)
-        process = self._start_api(name, port, *changes, **_changed(change))
+        process = self._start_api(name, port, *changes)
         try:
             process.wait_for_port(port)
             client = self.client(port)
@@ -351,12 +350,11 @@ class Cloud(fixtures.Fixture):
                 'nova-manage', '--config-file', self._manage_conf,
                 *arguments))
 
-    def _start_api(self, name, port, *changes, **environment):
+    def _start_api(self, name, port, *changes):
         path = self._settings.write_nova(name, self._cell0, *changes)
         self._settings.write_paste(name, self._nova.paste)
         return self._programs.start(
-            name, *self._nova.api(port), OS_NOVA_CONFIG_DIR=path.parent,
-            **environment)
+            name, *self._nova.api(port), OS_NOVA_CONFIG_DIR=path.parent)
 
     def _start_service(self, binary, name, *changes, **environment):
         return self._programs.start(

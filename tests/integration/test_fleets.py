@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Nova services with and without the package, and of several versions."""
+"""Nova services with and without the package."""
 
 import concurrent.futures
 import time
 
 from tests.integration import base
-from tests.integration import dump
-from tests.integration import settings
 from tests.integration import standins
 
 CLOUD = None
@@ -26,12 +24,6 @@ class FleetTestCase(base.CloudTestCase):
         servers = self.do.bury(count, api)
         self.cloud.open_host()
         return servers
-
-    def buried_on_volume(self):
-        """Return a server on a volume, with a host for it by now."""
-        server = self.do.bury_with_volume()
-        self.cloud.open_host()
-        return server
 
     def assert_nothing_lost(self, answers):
         """Check that each rebuild was served, or refused as if not asked.
@@ -126,61 +118,3 @@ class OneApiTest(FleetTestCase):
                 if key[1] in ('instances', 'build_requests')
                 for row in rows if server in row.values()
                 and not row.get('deleted')]
-
-
-class VersionsTest(FleetTestCase):
-    """Conductors and nova-apis of different versions of the package."""
-
-    def test_an_older_conductor_serves_an_ordinary_rebuild(self):
-        self.cloud.conductors(older=['older'])
-        [server] = self.buried()
-        self.do.rebuild(server)
-        self.do.wait_for('ACTIVE', server)
-        self.assert_rebuilt_by('older', server)
-
-    def test_an_older_api_is_served_by_a_newer_conductor(self):
-        self.cloud.conductors(enabled=['one'])
-        [server] = self.buried()
-        with self.cloud.another_api(
-                'older-api', settings.ENABLED,
-                change='older_client') as (_, older):
-            answer = older.rebuild(server)
-        self.assertEqual(202, answer.status_code, answer.text)
-        self.do.wait_for('ACTIVE', server)
-
-    def test_older_and_newer_conductors_lose_nothing(self):
-        self.cloud.conductors(enabled=['one'], older=['older'])
-        servers = self.buried(6)
-        self.assertEqual(6, self.assert_nothing_lost({
-            server: self.cloud.api.rebuild(server) for server in servers}))
-
-    def test_an_older_conductor_is_given_no_image_to_write(self):
-        self.cloud.conductors(older=['older'])
-        server = self.buried_on_volume()
-        before = self.cloud.dump()
-        self.assert_refused(
-            self.cloud.api.rebuild(server, imageRef=standins.OTHER_IMAGE),
-            'no nova-conductor that can rebuild it from there answers')
-        self.assert_nothing_changed(before)
-        self.assertEqual({}, self.cloud.cinder.written)
-        # As long as there is no image to be written, it can.
-        self.do.rebuild(server)
-        self.do.wait_for('ACTIVE', server)
-
-    def test_while_one_is_older_an_image_is_refused_and_nothing_changes(self):
-        self.cloud.conductors(enabled=['one'], older=['older'])
-        servers = [self.buried_on_volume() for _ in range(2)]
-        for server in servers:
-            before = self.cloud.dump()
-            answer = self.cloud.api.rebuild(
-                server, imageRef=standins.OTHER_IMAGE)
-            # The broker takes turns: one has the ping, the other the server.
-            self.assertEqual(409, answer.status_code, answer.text)
-            self.assert_nothing_changed(before, dump.UNDONE)
-        self.cloud.conductors(enabled=['one'])
-        for server in servers:
-            answer = self.cloud.api.rebuild(
-                server, imageRef=standins.OTHER_IMAGE)
-            self.assertEqual(202, answer.status_code, answer.text)
-        self.do.wait_for('ACTIVE', *servers)
-        self.assertEqual(2, len(self.cloud.cinder.written))

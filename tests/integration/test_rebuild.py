@@ -183,6 +183,19 @@ class FleetTest(base.CloudTestCase):
         self.assert_rebuilt_by('two', server)
 
 
+class VolumeTest(base.CloudTestCase):
+
+    def test_another_image_is_written_to_a_root_volume(self):
+        self.cloud.conductors(enabled=['one'])
+        server = self.do.bury_with_volume()
+        self.cloud.open_host()
+        answer = self.cloud.api.rebuild(server, imageRef=standins.OTHER_IMAGE)
+        self.assertEqual(202, answer.status_code, answer.text)
+        self.do.wait_for('ACTIVE', server)
+        self.assertEqual([standins.OTHER_IMAGE],
+                         list(self.cloud.cinder.written.values()))
+
+
 class StartTest(base.CloudTestCase):
     """nova-api as it starts under its WSGI server."""
 

@@ -97,5 +97,5 @@ class SpecificationTest(testtools.TestCase):
         for reference in (
                 'test_specification.test_what_is_named_exists',
                 'api.errors.conflict', 'rpcapi.RebuildAPI.ping',
-                'rpcapi.REIMAGE_VERSION', 'retained.Retained'):
+                'rpcapi.VERSION', 'retained.Retained'):
             self.assertTrue(exists(reference), reference)

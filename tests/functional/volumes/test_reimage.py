@@ -11,7 +11,6 @@ from nova import exception
 from oslo_db import exception as db_exc
 from oslo_utils.fixture import uuidsentinel
 
-from cell0_rebuild.conductor import endpoint
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import api_db
 from tests.functional import base
@@ -271,13 +270,6 @@ class RefusalTest(reimage_base.ReimageTestCase):
         self.rebuild(self.server)
         self.active(self.server)
         self.assertEqual([], self.cinder.written)
-
-    def test_older_conductors_are_409(self):
-        self.stub_out(
-            f'{base.name_of(endpoint.RebuildEndpoint)}.target',
-            endpoint.messaging.Target(
-                namespace=endpoint.rpcapi.NAMESPACE, version='1.0'))
-        self.assertIn('no nova-conductor', self.refused(409))
 
     def test_a_volume_that_is_being_written_is_409(self):
         self.cinder.status = self.cinder.ends = 'downloading'
