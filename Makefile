@@ -68,8 +68,7 @@ system-packages:
 #
 ## the tests that each change has to pass (ARGS=REGEX)
 test: environment system-packages
-	@$(IN_VENV) python $(RUN) \
-		few-unit few-functional few-faults few-races few-integration $(MATCHING)
+	@$(IN_VENV) python $(RUN) few few-integration $(MATCHING)
 
 ## all tests
 test-all: environment system-packages

@@ -71,9 +71,13 @@ def stestr(command, suite, *arguments):
 
 
 def chosen(suite):
-    """Return the pattern of a suite that is a part of a folder."""
-    return PARTS[suite]['tests'].replace('SHORT', _SHORT).replace(
-        'FURTHER', FURTHER) if suite in PARTS else ''
+    """Return the pattern of a suite that is a part of a folder.
+
+    It may be on several lines.
+    """
+    return ''.join(PARTS[suite]['tests'].split()).replace(
+        'SHORT', _SHORT).replace(
+            'FURTHER', FURTHER) if suite in PARTS else ''
 
 
 def environment(suite):
@@ -98,9 +102,9 @@ def command(suite, arguments, filters):
     if suite in SERIAL or (suite == 'unit' and filters):
         workers = ['--serial']
     else:
-        # A functional test waits for half of its time, so one worker more
-        # than there are processors has them all busy.
-        workers = ['--concurrency', str((os.cpu_count() or 1) + 1)]
+        # A functional test waits for half of its time, so two workers more
+        # than there are processors have them all busy.
+        workers = ['--concurrency', str((os.cpu_count() or 1) + 2)]
     if suite == 'unit' and filters and not COVER:
         module = [str(path.relative_to(ROOT)) for path in
                   (ROOT / folder_of(suite)).rglob(f'{filters[-1]}.py')]
