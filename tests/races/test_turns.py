@@ -32,6 +32,16 @@ class TurnsTest(testtools.TestCase):
         self.assertEqual(turns.DONE, other.go())
         self.assertEqual('other has written', other.answer)
 
+    def test_whose_service_waits_for_a_lock_of_the_other_lets_it_go_on(self):
+        one = self.writer('one')
+        asking = turns.Actor('asking', lambda: asking.cross(
+            'call', 'external_instance_event', lambda: 'answered'))
+        self.assertEqual(turns.STOPPED, one.go(2))
+        self.assertEqual(turns.BLOCKED, asking.go())
+        self.assertEqual(turns.DONE, one.go())
+        self.assertEqual(turns.DONE, asking.go())
+        self.assertEqual('answered', asking.answer)
+
     def test_who_waits_for_a_lock_of_nobody_else_in_the_race_does_wait(self):
         self.lock.acquire()
         threading.Timer(0.1, self.lock.release).start()

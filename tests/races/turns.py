@@ -32,6 +32,8 @@ _READING = ('get', 'show', 'list', 'detail', 'GET', 'ping', 'is_', 'check')
 # What a service does for a message is not seen: all that it may touch.
 _BEHIND = {
     'select_destinations': {'placement'},
+    'external_instance_event': {
+        'cell1.instance_actions', 'cell1.instance_actions_events'},
     'build_and_run_instance': {
         'cell1.instances', 'cell1.block_device_mapping',
         'cell1.instance_actions', 'placement', 'neutron', 'cinder'},
@@ -117,6 +119,7 @@ class Actor:
         elif kind != 'commit':
             self._stop(f'{kind} {what}')
             self._note_request(kind, what)
+            self._wait_for_service(kind, what)
         if kind in ('begin', 'commit'):
             return function(*args, **kwargs)
         with crossings.acting(None):
@@ -155,6 +158,16 @@ class Actor:
             section.reads.add(kind)
         else:
             section.writes.add(kind)
+
+    def _wait_for_service(self, kind, what):
+        """Wait as a service does if another actor has locked its database."""
+        if kind not in ('call', 'cast'):
+            return
+        databases = {name.partition('.')[0] for name in _BEHIND.get(what, ())}
+        while any(_held_by_actors[database] > self._held[database]
+                  for database in databases):
+            self._report(BLOCKED)
+            self._goes.acquire()
 
     def _stop(self, name):
         self.sections.append(Section(name))
