@@ -29,6 +29,7 @@ DONE, STOPPED, BLOCKED = 'done', 'stopped', 'blocked'
 _STATEMENT = re.compile(
     r'\b(FROM|JOIN|INTO|UPDATE|DELETE FROM)\s+"?(\w+)', re.IGNORECASE)
 _READING = ('get', 'show', 'list', 'detail', 'GET', 'ping', 'is_', 'check')
+_MESSAGES = ('call', 'cast')
 # What a service does for a message is not seen: all that it may touch.
 _BEHIND = {
     'select_destinations': {'placement'},
@@ -110,6 +111,11 @@ class Actor:
         self._state = state
         self._reports.release()
 
+    def _wait(self, state):
+        """Say why it does not go on, until it is its turn again."""
+        self._report(state)
+        self._goes.acquire()
+
     def cross(self, kind, what, function, *args, **kwargs):
         """Stop before a boundary and cross it."""
         if kind == 'begin':
@@ -119,7 +125,8 @@ class Actor:
         elif kind != 'commit':
             self._stop(f'{kind} {what}')
             self._note_request(kind, what)
-            self._wait_for_service(kind, what)
+            if kind in _MESSAGES:
+                self._wait_for_service(what)
         if kind in ('begin', 'commit'):
             return function(*args, **kwargs)
         with crossings.acting(None):
@@ -131,8 +138,7 @@ class Actor:
         if not self._held[database]:
             self._stop(f'write {database}')
         while not lock.acquire(blocking=not _held_by_actors[database]):
-            self._report(BLOCKED)
-            self._goes.acquire()
+            self._wait(BLOCKED)
         self._held[database] += 1
         _held_by_actors[database] += 1
         try:
@@ -152,28 +158,24 @@ class Actor:
 
     def _note_request(self, kind, what):
         section = self.sections[-1]
-        if kind in ('call', 'cast'):
+        if kind in _MESSAGES:
             section.writes |= _BEHIND.get(what, set())
         elif what.startswith(_READING):
             section.reads.add(kind)
         else:
             section.writes.add(kind)
 
-    def _wait_for_service(self, kind, what):
+    def _wait_for_service(self, what):
         """Wait as a service does if another actor has locked its database."""
-        if kind not in ('call', 'cast'):
-            return
         databases = {name.partition('.')[0] for name in _BEHIND.get(what, ())}
         while any(_held_by_actors[database] > self._held[database]
                   for database in databases):
-            self._report(BLOCKED)
-            self._goes.acquire()
+            self._wait(BLOCKED)
 
     def _stop(self, name):
         self.sections.append(Section(name))
         if self._until is not None and len(self.sections) > self._until:
-            self._report(STOPPED)
-            self._goes.acquire()
+            self._wait(STOPPED)
 
 
 class Turns(boundaries.Crossings):
