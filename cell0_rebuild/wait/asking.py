@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
+import math
 import typing as ty
 
 from oslo_log import log as logging
@@ -26,6 +27,8 @@ LOG = logging.getLogger(__name__)
 # Of the time that Placement may be asked: for what does not find room. So many
 # seconds are saved up.
 _FIFTH, _SAVED = 0.2, 3.0
+# Seconds for which room that was found is good. A sweep can last as long.
+_FRESH = 5.0
 # How long a question rests that Placement fails for: it may be too hard, and
 # the failure may come after a minute.
 _FAILED = datetime.timedelta(minutes=5)
@@ -45,6 +48,7 @@ class Asking:
     ) -> None:
         self._eyes, self._ledger, self._clock = eyes, ledger, clock
         self._extra = times.Allowance(_SAVED)
+        self._asks_at = -math.inf
 
     def begin(self, run: known.Run) -> None:
         """Earn what may be spent in a sweep."""
@@ -74,7 +78,33 @@ class Asking:
     def rooms(
         self, projects: dict[values.Question, set[str]], run: known.Run
     ) -> None:
-        """Ask about as many questions as the budget allows.
+        """Ask about as many questions as the budget allows, or none yet.
+
+        If it allows none yet, what room was found just now is good still.
+        """
+        now, result = self._clock().seconds, run.result
+        if now < self._asks_at:
+            run.answers.rooms.update(
+                (question, room) for question, (room, at)
+                in self._ledger.rooms.items()
+                if question in projects and room and now < at + _FRESH)
+        else:
+            self._ask_rooms(projects, run)
+            self._asks_at = now + pacing.asks_in(
+                result.probe_seconds, run.section.probe_budget)
+        run.answers.rooms_end = True
+        now = self._clock().seconds
+        result.asks_in = max(self._asks_at - now, 0.0)
+        result.has_room = any(run.answers.rooms.values())
+        result.oldest_answer_seconds = max((
+            now - self._ledger.rooms[question][1]
+            for question in projects if question in self._ledger.rooms),
+            default=0.0)
+
+    def _ask_rooms(
+        self, projects: dict[values.Question, set[str]], run: known.Run
+    ) -> None:
+        """Ask for the time that one sweep may.
 
         There is no room for what asks for more than what has none.
         What fails takes long. Where it is to be expected, only what is saved
@@ -106,12 +136,7 @@ class Asking:
                 if not room and not room.problem:
                     full.append(question)
             run.answers.rooms[question] = room
-            ledger.rooms[question] = room, run.now.seconds
-        run.answers.rooms_end = True
-        result.oldest_answer_seconds = max((
-            self._clock().seconds - ledger.rooms[question][1]
-            for question in projects if question in ledger.rooms),
-            default=0.0)
+            ledger.rooms[question] = room, self._clock().seconds
 
     def _failed(
         self, question: values.Question,

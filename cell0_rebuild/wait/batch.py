@@ -203,17 +203,18 @@ class Batch:
                 and sent.at + ledgers.SLOW > self._now.utc]
 
     def _is_taken(self, shape: values.Shape) -> bool:
-        """Tell whether all room may be gone to servers without a host.
+        """Tell whether all room may be gone to others.
 
-        Placement does not know yet that they will take some. Servers of a
+        Placement did not know yet that they would take some. Servers of a
         group may each need a host of its own.
         """
         room = self._answers.room_of(shape)
-        sent = [*self._sent, *self.requests]
+        others = [
+            *(one.kind.shape for one in (*self._sent, *self.requests)),
+            *self._ledger.claimed(shape.question)]
         if shape.group is not None:
-            return len(sent) >= room.hosts
-        return sum(shape.taken_by(one.kind.shape)
-                   for one in sent) >= room.servers
+            return len(others) >= room.hosts
+        return sum(map(shape.taken_by, others)) >= room.servers
 
     def _too_many(self) -> bool:
         """Tell whether too many rebuilds are in progress, over all shapes."""

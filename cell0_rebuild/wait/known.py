@@ -73,6 +73,8 @@ class SweepResult:
         be tried.
     :param probes: how often Placement was asked for room.
     :param probe_seconds: how long Placement took for that.
+    :param asks_in: in how many seconds Placement may be asked again.
+    :param has_room: whether it has room for a shape, as far as is known.
     :param oldest_answer_seconds: how old the oldest answer is.
     :param request_seconds: how long the requests for rebuilds took.
     :param oldest_seconds: how long the oldest server has waited.
@@ -91,6 +93,8 @@ class SweepResult:
     shapes: int = 0
     probes: int = 0
     probe_seconds: float = 0.0
+    asks_in: float = 0.0
+    has_room: bool = False
     oldest_answer_seconds: float = 0.0
     request_seconds: float = 0.0
     oldest_seconds: float = 0.0

@@ -111,6 +111,8 @@ class Ledger:
         self._credits = times.Expiring[
             ty.Union[str, values.Shape], int](_DAY)
         self._requested: list[float] = []
+        # Who found a host in the last minute, and when.
+        self._claims: list[tuple[values.Shape, float]] = []
         # The projects that filters have refused since one found a host.
         self._refusers: dict[values.Shape, set[str]] = {}
         self._has_recalled = False
@@ -138,6 +140,14 @@ class Ledger:
         return per_minute - sum(
             then > now - _MINUTE for then in self._requested)
 
+    def claimed(self, question: values.Question) -> list[values.Shape]:
+        """Return who has found a host since a question was answered last.
+
+        No answer that is a minute old promises room.
+        """
+        _, answered_at = self.rooms[question]
+        return [shape for shape, at in self._claims if at > answered_at]
+
     def share(self, project_id: str) -> float:
         """Return the part of its quota that a project uses, perhaps of old.
 
@@ -160,6 +170,8 @@ class Ledger:
         self._credits.drop_old(now)
         self._requested = [
             then for then in self._requested if then > now - _MINUTE]
+        self._claims = [
+            (shape, at) for shape, at in self._claims if at > now - _MINUTE]
         self.shares.keep(projects)
         self.trusted &= projects
         self.away = {project_id: away for project_id, away
@@ -320,6 +332,7 @@ class Ledger:
             self.rests.end(who)
         for charged in (sent.server.uuid, kind, project_id):
             self.waste.clear(charged)
+        self._claims.append((kind.shape, now))
         self._widths[kind.shape] = min(
             2 * self.width(kind, section.at_once), section.at_once)
         self._refusers.pop(kind.shape, None)

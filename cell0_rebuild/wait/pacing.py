@@ -69,17 +69,27 @@ def most_seconds(budget: int) -> float:
     return min(_PASS, LONGEST * budget / 100)
 
 
-def interval(probe_seconds: float, budget: int, moving: bool) -> float:
+def asks_in(probe_seconds: float, budget: int) -> float:
+    """Return the seconds until Placement may be asked for room again.
+
+    :param probe_seconds: how long it was asked for room.
+    :param budget: how much of that time may be spent, in percent.
+    """
+    return min(LONGEST, probe_seconds * 100 / budget)
+
+
+def interval(asks_in: float, moving: bool, has_room: bool) -> float:
     """Return the seconds from one sweep to the next.
 
-    :param probe_seconds: how long Placement was asked for room.
-    :param budget: how much of that time may be spent, in percent.
-    :param moving: whether servers come back now. Each that has landed makes
+    :param asks_in: the seconds until Placement may be asked again.
+    :param moving: whether servers come back now. Each that finds a host makes
         way for another one.
+    :param has_room: whether there is some, for which Placement need not be
+        asked again.
     """
-    return min(LONGEST, max(
-        _MOVING if moving else _SHORTEST,
-        probe_seconds * 100 / budget))
+    if moving and has_room:
+        return _MOVING
+    return max(_MOVING if moving else _SHORTEST, asks_in)
 
 
 def pause(interval: float, own_seconds: float, moving: bool) -> float:

@@ -211,9 +211,8 @@ class WaitingService(service.ServiceBase):  # type: ignore[misc]
         if result.has_moved():
             self._moved_at = now
         moving = now - self._moved_at < _MOVING
-        budget = cfg.CONF[options.GROUP.name].probe_budget
         return pacing.pause(
-            pacing.interval(result.probe_seconds, budget, moving),
+            pacing.interval(result.asks_in, moving, result.has_room),
             own_seconds, moving)
 
 

@@ -80,8 +80,8 @@ class Service:
         self._sweeper.sweep()
         shapes = {kind.shape for kind, servers in self._queues.items()
                   if servers}
-        self._world.at(self._world.now + pacing.interval(
-            len(shapes) * _PROBE, self._section.probe_budget, False),
+        self._world.at(self._world.now + pacing.interval(pacing.asks_in(
+            len(shapes) * _PROBE, self._section.probe_budget), False, False),
             self._turn)
 
     def census(self):

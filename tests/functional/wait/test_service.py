@@ -164,7 +164,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
     def test_it_sweeps_sooner_only_while_servers_come_back(self):
         moving = []
 
-        def interval(seconds, budget, come_back):
+        def interval(asks_in, come_back, has_room):
             moving.append(come_back)
             return 0.05
         self.useFixture(fixtures.MonkeyPatch(

@@ -86,15 +86,18 @@ class Cloud:
             uuids.append(server.uuid)
         return uuids
 
-    def run(self, seconds, until=lambda: False):
-        """Sweep for a while, as the service does; return the last result."""
+    def run(self, seconds, until=lambda: False, is_moving=False):
+        """Sweep for a while, as the service does; return the last result.
+
+        :param is_moving: whether it looks as often as while servers come back.
+        """
         end, swept = self.seconds + seconds, None
         while self.seconds < end and not until():
             swept = self.sweeper.sweep()
-            # It would be sooner while servers come back.
-            self.seconds += pacing.interval(
-                max(swept.probe_seconds, swept.probes * PROBE),
-                self.section.probe_budget, False)
+            self.seconds += pacing.interval(max(
+                swept.asks_in, pacing.asks_in(
+                    swept.probes * PROBE, self.section.probe_budget)),
+                is_moving, swept.has_room)
         return swept
 
     def landed_of(self, uuids):

@@ -16,9 +16,12 @@ shape = isolation_base.shape
 @ddt.ddt
 class BudgetTest(isolation_base.IsolationTestCase):
 
-    def asked_seconds(self):
-        """Return how long Placement was asked for room."""
-        return 0.03 * sum(
+    def asked_seconds(self, takes=0.03):
+        """Return how long Placement was asked for room.
+
+        :param takes: how many seconds it takes for a question.
+        """
+        return takes * sum(
             count for question, count in self.cloud.asked.items()
             if 'VCPU' in str(question))
 
@@ -30,6 +33,46 @@ class BudgetTest(isolation_base.IsolationTestCase):
         times = [self.cloud.asked[shape(number).shape.question]
                  for number in range(1000)]
         self.assertEqual((1, 2), (min(times), max(times)))
+
+    @ddt.data(1, 5, 20)
+    def test_more_sweeps_while_there_is_room_ask_no_more(self, budget):
+        asked = {}
+        for is_moving in (False, True):
+            self.cloud = clouds.Cloud(probe_budget=budget)
+            self.fill(200)
+            # It stays, because the scheduler refuses.
+            self.cloud.rooms[shape(0).shape.question] = 999
+            self.cloud.refused = {shape(0)}
+            self.cloud.run(HOUR / 6, is_moving=is_moving)
+            asked[is_moving] = self.asked_seconds()
+            self.assertLess(asked[is_moving], 6 * budget + 3.5)
+        self.assertLessEqual(asked[True], 1.1 * asked[False])
+
+    def come_back(self, takes, servers=100, room=999):
+        """Have servers come back; return how many seconds that takes.
+
+        :param takes: how many seconds Placement takes for a question.
+        """
+        self.cloud = clouds.Cloud(build=1.0, per_minute=100000)
+        self.cloud.rooms[clouds.SMALL.shape.question] = room
+        self.cloud.takes['VCPU'] = takes
+        self.cloud.wait(servers)
+        self.cloud.run(HOUR, lambda: len(self.cloud.landed) == min(
+            servers, room), is_moving=True)
+        return self.cloud.seconds
+
+    def test_questions_that_take_long_slow_nobody_who_comes_back(self):
+        usual = self.come_back(0.01)
+        self.assertLess(self.come_back(0.2), 1.3 * usual)
+        self.assertEqual(100, self.cloud.calls)
+        self.assertLess(
+            self.asked_seconds(0.2), 0.05 * self.cloud.seconds + 3.2)
+
+    def test_what_is_left_of_an_answer_is_not_exceeded(self):
+        self.come_back(0.2, room=60)
+        self.cloud.run(60, is_moving=True)
+        self.assertEqual(60, len(self.cloud.landed))
+        self.assertEqual(60, self.cloud.calls)
 
     @isolation_base.spread()
     def test_what_asks_for_more_than_has_no_room_is_not_asked_for(

@@ -5,6 +5,7 @@
 import dataclasses
 import datetime
 
+import ddt
 import hypothesis
 from hypothesis import strategies as st
 import testtools
@@ -20,7 +21,8 @@ from tests.unit.wait import samples
 SMALL, LARGE, HUGE = (
     samples.kind(f'resources=VCPU:{cores}') for cores in (1, 3, 7))
 KINDS = 40
-MINUTE = datetime.timedelta(minutes=1)
+SECOND, MINUTE = (
+    datetime.timedelta(seconds=seconds) for seconds in (1, 60))
 LANDED, BURIED = values.State.LANDED, values.State.BURIED
 FAILED = values.State.FAILED_ON_HOST
 BUILDING = values.State.BUILDING
@@ -33,6 +35,8 @@ class DecideTestCase(testtools.TestCase):
         super().setUp()
         self.section = samples.section()
         self.now, self.number = samples.NOON, 0
+        # When Placement has answered.
+        self.answered_ago = 0 * SECOND
         self.ledger = ledger.Ledger()
         self.waiting, self.ended = {}, []
 
@@ -62,11 +66,15 @@ class DecideTestCase(testtools.TestCase):
                       candidates.grouped(
                           servers, {one.uuid: kind for one in servers}),
                       self.ledger, self.present())]
+        answers = {kind.shape.question: room for kind, room in rooms.items()}
+        self.ledger.rooms.update({
+            question: (room, (self.present().seconds
+                              - self.answered_ago.total_seconds()))
+            for question, room in answers.items()})
         return decide.Decision(
             known.Seen(queues, {}, lambda uuid: None),
             known.Answers(
-                {kind.shape.question: room for kind, room in rooms.items()},
-                builds=True, groups={
+                answers, builds=True, groups={
                     queue.kind.shape.group: values.Members()
                     for queue in queues}, shares_end=True),
             self.ledger, self.section, self.present())
@@ -104,6 +112,7 @@ class DecideTestCase(testtools.TestCase):
             self.settle(self.send())
 
 
+@ddt.ddt
 class DecideTest(DecideTestCase):
 
     def test_a_shape_begins_with_one_and_doubles(self):
@@ -202,6 +211,17 @@ class DecideTest(DecideTestCase):
         self.assertIs(values.Code.ORDER, self.refusal(servers=1).code)
         self.settle(sent, BUILDING)
         self.assertIsNone(self.refusal(servers=1))
+
+    @ddt.data(SMALL, samples.kind('resources=VCPU:1', group='group'))
+    def test_who_found_a_host_since_placement_answered_takes_room(self, kind):
+        sent = self.send(kind, servers=1)
+        self.now += SECOND
+        self.settle(sent, values.State.SPAWNING)
+        self.answered_ago = SECOND
+        self.assertIs(values.Code.ORDER, self.refusal(kind, servers=1).code)
+        self.assertIsNone(self.refusal(kind, servers=2, hosts=2))
+        self.answered_ago -= SECOND
+        self.assertIsNone(self.refusal(kind, servers=1))
 
     def test_builds_take_no_place_of_those_without_a_host(self):
         found = []

@@ -69,14 +69,15 @@ class IntervalTest(testtools.TestCase):
     @ddt.data((0.0, 5, 2), (0.04, 5, 2), (0.3, 5, 6), (0.3, 10, 3), (5, 5, 60))
     def test_the_interval_follows_from_what_probes_take(
             self, seconds, budget, expected):
-        self.assertAlmostEqual(
-            expected, pacing.interval(seconds, budget, False))
+        self.assertAlmostEqual(expected, pacing.interval(
+            pacing.asks_in(seconds, budget), False, True))
 
     @hypothesis.given(
         st.floats(0, 1), st.integers(1, 100), st.booleans())
     def test_probes_keep_the_budget(self, part, budget, moving):
         seconds = part * pacing.most_seconds(budget)
-        found = pacing.interval(seconds, budget, moving)
+        found = pacing.interval(
+            pacing.asks_in(seconds, budget), moving, False)
         self.assertTrue((0.25 if moving else 2) <= found <= 60)
         self.assertLessEqual(seconds, found * budget / 100 + 1e-9)
 
@@ -86,6 +87,6 @@ class IntervalTest(testtools.TestCase):
         self.assertEqual(60.0, pacing.pause(2.0, 500.0, False))
 
     def test_while_servers_come_back_it_rests_no_longer(self):
-        self.assertEqual(0.25, pacing.interval(0.01, 5, True))
+        self.assertEqual(0.25, pacing.interval(40.0, True, True))
         self.assertEqual(0.5, pacing.pause(0.5, 0.1, True))
         self.assertEqual(5.0, pacing.pause(0.5, 5.0, True))
