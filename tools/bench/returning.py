@@ -10,25 +10,21 @@ import real
 
 # Whoever creates servers meanwhile would do it with so many clients.
 CLIENTS = 8
-# How many servers of a shape may be without a host: the default.
-AT_ONCE = (4,)
 
 
 def measure(options):
-    """Return what was measured, by how many may be on their way at once."""
-    found = {at_once: {'create': [], 'rebuild': []} for at_once in AT_ONCE}
+    """Return what was measured of creates and of rebuilds, in turn."""
+    found = {'create': [], 'rebuild': []}
     count = options.servers // bulk.PARTS
     with real.Cloud(bulk.HOSTS) as cloud:
-        for part in range(bulk.PARTS):
-            for at_once in AT_ONCE[::-1] if part % 2 else AT_ONCE:
-                found[at_once]['create'].append(
-                    bulk.sample(cloud, 'create', CLIENTS, count))
-                found[at_once]['rebuild'].append(
-                    _sample(cloud, count, at_once))
+        for _ in range(bulk.PARTS):
+            found['create'].append(
+                bulk.sample(cloud, 'create', CLIENTS, count))
+            found['rebuild'].append(_sample(cloud, count))
     return found
 
 
-def _sample(cloud, count, at_once):
+def _sample(cloud, count):
     """Let servers come back, and return what that took."""
     cloud.fixture.close_hosts()
     servers = [cloud.create(metadata={'cell0_rebuild_wait': '1d'})
@@ -36,7 +32,7 @@ def _sample(cloud, count, at_once):
     cloud.do.wait_for('ERROR', *servers)
     service = cloud.fixture.start_waiting_service(
         # Only what the service itself takes is to limit it.
-        at_once=str(at_once), per_minute='100000')
+        per_minute='100000')
     cloud.wait_until_told(*servers)
     before, began = cloud.usage(), time.perf_counter()
     cloud.fixture.open_host()

@@ -48,17 +48,17 @@ class BudgetTest(isolation_base.IsolationTestCase):
             self.assertLess(asked[is_moving], 6 * budget + 3.5)
         self.assertLessEqual(asked[True], 1.1 * asked[False])
 
-    def come_back(self, takes, servers=100, room=999):
-        """Have servers come back; return how many seconds that takes.
+    def come_back(self, takes, room=999):
+        """Have 100 servers come back; return how many seconds that takes.
 
         :param takes: how many seconds Placement takes for a question.
         """
         self.cloud = clouds.Cloud(build=1.0, per_minute=100000)
         self.cloud.rooms[clouds.SMALL.shape.question] = room
         self.cloud.takes['VCPU'] = takes
-        self.cloud.wait(servers)
+        self.cloud.wait(100)
         self.cloud.run(HOUR, lambda: len(self.cloud.landed) == min(
-            servers, room), is_moving=True)
+            100, room), is_moving=True)
         return self.cloud.seconds
 
     def test_questions_that_take_long_slow_nobody_who_comes_back(self):

@@ -21,8 +21,7 @@ from tests.unit.wait import samples
 SMALL, LARGE, HUGE = (
     samples.kind(f'resources=VCPU:{cores}') for cores in (1, 3, 7))
 KINDS = 40
-SECOND, MINUTE = (
-    datetime.timedelta(seconds=seconds) for seconds in (1, 60))
+MINUTE = datetime.timedelta(minutes=1)
 LANDED, BURIED = values.State.LANDED, values.State.BURIED
 FAILED = values.State.FAILED_ON_HOST
 BUILDING = values.State.BUILDING
@@ -35,8 +34,8 @@ class DecideTestCase(testtools.TestCase):
         super().setUp()
         self.section = samples.section()
         self.now, self.number = samples.NOON, 0
-        # When Placement has answered.
-        self.answered_ago = 0 * SECOND
+        # How many seconds ago Placement has answered.
+        self.answered_ago = 0.0
         self.ledger = ledger.Ledger()
         self.waiting, self.ended = {}, []
 
@@ -68,8 +67,7 @@ class DecideTestCase(testtools.TestCase):
                       self.ledger, self.present())]
         answers = {kind.shape.question: room for kind, room in rooms.items()}
         self.ledger.rooms.update({
-            question: (room, (self.present().seconds
-                              - self.answered_ago.total_seconds()))
+            question: (room, self.present().seconds - self.answered_ago)
             for question, room in answers.items()})
         return decide.Decision(
             known.Seen(queues, {}, lambda uuid: None),
@@ -215,12 +213,12 @@ class DecideTest(DecideTestCase):
     @ddt.data(SMALL, samples.kind('resources=VCPU:1', group='group'))
     def test_who_found_a_host_since_placement_answered_takes_room(self, kind):
         sent = self.send(kind, servers=1)
-        self.now += SECOND
+        self.now += MINUTE
         self.settle(sent, values.State.SPAWNING)
-        self.answered_ago = SECOND
+        self.answered_ago = 1.0
         self.assertIs(values.Code.ORDER, self.refusal(kind, servers=1).code)
         self.assertIsNone(self.refusal(kind, servers=2, hosts=2))
-        self.answered_ago -= SECOND
+        self.answered_ago = 0.0
         self.assertIsNone(self.refusal(kind, servers=1))
 
     def test_builds_take_no_place_of_those_without_a_host(self):
