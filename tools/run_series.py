@@ -16,6 +16,7 @@ import collections
 from concurrent import futures
 import hashlib
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -25,12 +26,11 @@ import unittest
 from rich import progress
 import testtools
 
-import tables
-
-ROOT = tables.ROOT
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests import result_log  # noqa: E402
+from tools import tables  # noqa: E402
 
 STATE = ROOT / '.state' / 'results'
 DOCS = ROOT / 'doc/source/contributor'
@@ -128,11 +128,8 @@ class Races:
         from tests.races import test_schedules
         return {f'{case.__name__} {pair}': (
             f'{case.__module__}.{case.__name__}', f'^{re.escape(pair)}$')
-            for case in (test_schedules.CapacityTest,
-                         test_schedules.NoCapacityTest,
-                         test_schedules.WithoutRebuildTest,
-                         test_schedules.OverQuotaTest,
-                         test_schedules.UnboundTest)
+            for case in vars(test_schedules).values()
+            if isinstance(case, type)
             for pair in case.pairs()
             if re.search(options.only, f'{case.__name__} {pair}')}
 
