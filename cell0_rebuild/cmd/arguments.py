@@ -59,7 +59,7 @@ def uuid_of(options: argparse.Namespace) -> str:
     :param options: what :func:`add_server` has parsed.
     :raises NoServer: if that is not clear.
     """
-    from cell0_rebuild.wait import buried
+    from cell0_rebuild.wait.census import buried
     given, project_id = options.server, options.project
     try:
         return str(uuid.UUID(given))

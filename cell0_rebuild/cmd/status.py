@@ -126,7 +126,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Count the servers whose waiting is ended before a removal."""
         from nova import context
 
-        from cell0_rebuild.wait import operator_actions
+        from cell0_rebuild.wait.effects import operator_actions
         from cell0_rebuild.wait import options
         from cell0_rebuild.wait import wish_options
         options.register(cfg.CONF)
@@ -201,8 +201,8 @@ class Commands(Checks):
 def main() -> int:
     """Parse the command line and run the checks."""
     nova_compat.set_up_concurrency()
-    from nova import config
     import nova.conf  # noqa: F401  registers the options of Nova
+    from nova import config
     from oslo_log import log
     log.register_options(cfg.CONF)
     config.set_lib_defaults()

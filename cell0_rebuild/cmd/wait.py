@@ -75,8 +75,8 @@ def _configure(argv: list[str]) -> list[str]:
     from cell0_rebuild import conf
     from cell0_rebuild import nova_internals
     from cell0_rebuild import patching
+    from cell0_rebuild.wait.effects import rebuilds
     from cell0_rebuild.wait import options
-    from cell0_rebuild.wait import rebuilds
     config.parse_args(argv, init_rpc=False)
     noop_messaging.set_up()
     if cfg.CONF.dry_run:
@@ -106,8 +106,8 @@ def _configure(argv: list[str]) -> list[str]:
 def _serve() -> int:
     from oslo_service import service as launcher
 
+    from cell0_rebuild.wait.effects import rebuilds
     from cell0_rebuild.wait import factory
-    from cell0_rebuild.wait import rebuilds
     from cell0_rebuild.wait import service
     waiting = service.WaitingService(factory.sweeper)
     try:
@@ -126,10 +126,10 @@ def _serve() -> int:
 
 
 def _once(dry_run: bool) -> int:
+    from cell0_rebuild.wait.census import outages
     from cell0_rebuild.wait import factory
-    from cell0_rebuild.wait import outages
-    from cell0_rebuild.wait import service
     from cell0_rebuild.wait import known
+    from cell0_rebuild.wait import service
     result = known.SweepResult()
     try:
         factory.sweeper(dry_run, once=True).sweep(result)

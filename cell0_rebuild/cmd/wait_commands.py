@@ -84,14 +84,14 @@ def _release(options: argparse.Namespace) -> int:
 def _decide(
     options: argparse.Namespace, done: str, **entries: ty.Any
 ) -> int:
-    from cell0_rebuild.wait import operator_actions
+    from cell0_rebuild.wait.effects import operator_actions
     return _told(operator_actions.decide, options, done, **entries)
 
 
 def _end(options: argparse.Namespace) -> int:
     from nova import context as nova_context
 
-    from cell0_rebuild.wait import operator_actions
+    from cell0_rebuild.wait.effects import operator_actions
     from cell0_rebuild.wait import wish_options
     done = 'waits no longer'
     if not options.all:
@@ -112,7 +112,7 @@ def _told(
     """Do something, say that it is done or why not; return the exit code."""
     from nova import context as nova_context
 
-    from cell0_rebuild.wait import operator_actions
+    from cell0_rebuild.wait.effects import operator_actions
     try:
         server = arguments.uuid_of(options)
         act(nova_context.get_admin_context(), server, **entries)

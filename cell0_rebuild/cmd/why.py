@@ -14,7 +14,7 @@ import prettytable
 from cell0_rebuild.cmd import arguments
 
 if ty.TYPE_CHECKING:
-    from cell0_rebuild.wait import why
+    from cell0_rebuild.wait.demand import why
 
 FITS, FAILED, INVALID, SHORT = 0, 1, 2, 3
 
@@ -45,8 +45,8 @@ def run(options: argparse.Namespace) -> int:
     from nova import context as nova_context
 
     from cell0_rebuild import exceptions
-    from cell0_rebuild.wait import shapes
-    from cell0_rebuild.wait import why
+    from cell0_rebuild.wait.demand import shapes
+    from cell0_rebuild.wait.demand import why
     try:
         found = why.explain(
             nova_context.get_admin_context(), arguments.uuid_of(options))

@@ -12,15 +12,15 @@ import typing as ty
 from oslo_log import log as logging
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait.decision import pacing
 from cell0_rebuild.wait import known
-from cell0_rebuild.wait import ledger as ledgers
-from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait.memory import ledger as ledgers
+from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import texts
-from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
-    from cell0_rebuild.wait import eyes
+    from cell0_rebuild.wait.census import eyes
 
 LOG = logging.getLogger(__name__)
 

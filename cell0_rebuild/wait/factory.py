@@ -10,14 +10,14 @@ from nova import context as nova_context
 from oslo_config import cfg
 
 from cell0_rebuild import cells
-from cell0_rebuild.wait import eyes
-from cell0_rebuild.wait import hands
-from cell0_rebuild.wait import notices
+from cell0_rebuild.wait.census import eyes
+from cell0_rebuild.wait.effects import hands
+from cell0_rebuild.wait.effects import notices
+from cell0_rebuild.wait.effects import rebuilds
+from cell0_rebuild.wait.effects import shown_status
+from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import options
-from cell0_rebuild.wait import rebuilds
-from cell0_rebuild.wait import shown_status
 from cell0_rebuild.wait import sweep
-from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 
 

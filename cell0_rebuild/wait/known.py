@@ -8,7 +8,7 @@ import collections.abc
 import dataclasses
 import typing as ty
 
-from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait.decision import candidates
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:

@@ -13,21 +13,21 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import candidates
-from cell0_rebuild.wait import eyes
-from cell0_rebuild.wait import kinds
+from cell0_rebuild.wait.census import eyes
+from cell0_rebuild.wait.decision import candidates
+from cell0_rebuild.wait.decision import order
+from cell0_rebuild.wait.decision import pacing
+from cell0_rebuild.wait.demand import kinds
+from cell0_rebuild.wait.demand import queries
+from cell0_rebuild.wait.demand import shapes
+from cell0_rebuild.wait.demand import spec_key
+from cell0_rebuild.wait.demand import why
+from cell0_rebuild.wait.effects import notices
 from cell0_rebuild.wait import known
-from cell0_rebuild.wait import ledger as ledgers
-from cell0_rebuild.wait import notices
+from cell0_rebuild.wait.memory import ledger as ledgers
 from cell0_rebuild.wait import options
-from cell0_rebuild.wait import order
-from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import queries
-from cell0_rebuild.wait import shapes
-from cell0_rebuild.wait import spec_key
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import why
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context

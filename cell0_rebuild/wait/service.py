@@ -22,13 +22,13 @@ import tenacity
 import tooz
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait.census import outages
+from cell0_rebuild.wait.decision import pacing
+from cell0_rebuild.wait.effects import rebuilds
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait import leader
 from cell0_rebuild.wait import options
-from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import pacing
-from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import values
 

@@ -15,22 +15,22 @@ import typing as ty
 from oslo_log import log as logging
 
 from cell0_rebuild.wait import asking
-from cell0_rebuild.wait import broken_hosts
-from cell0_rebuild.wait import candidates
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait.decision import candidates
+from cell0_rebuild.wait.decision import decide
 from cell0_rebuild.wait import known
-from cell0_rebuild.wait import ledger as ledgers
+from cell0_rebuild.wait.memory import broken_hosts
+from cell0_rebuild.wait.memory import ledger as ledgers
+from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import texts
-from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from oslo_config import cfg
 
-    from cell0_rebuild.wait import eyes
-    from cell0_rebuild.wait import hands
-    from cell0_rebuild.wait import notices
-    from cell0_rebuild.wait import shown_status
+    from cell0_rebuild.wait.census import eyes
+    from cell0_rebuild.wait.effects import hands
+    from cell0_rebuild.wait.effects import notices
+    from cell0_rebuild.wait.effects import shown_status
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import enum
 import functools
 import typing as ty
 
-from cell0_rebuild.wait import queries
+from cell0_rebuild.wait.demand import queries
 
 
 class Code(enum.Enum):

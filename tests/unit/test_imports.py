@@ -6,6 +6,7 @@ import ast
 import graphlib
 import importlib.util
 import pathlib
+import re
 
 import testtools
 
@@ -29,8 +30,13 @@ WISHES = {'cell0_rebuild.wait', *(f'cell0_rebuild.wait.{name}' for name in (
 
 def imported(module):
     """Return the modules of the package that one imports, at any time."""
-    path = pathlib.Path(importlib.util.find_spec(module).origin)
-    return named(ast.walk(ast.parse(path.read_text())))
+    return named(ast.walk(ast.parse(source(module))))
+
+
+def source(module):
+    """Return the text of a module of the package."""
+    return pathlib.Path(
+        importlib.util.find_spec(module).origin).read_text()
 
 
 def named(nodes):
@@ -130,6 +136,16 @@ class ImportsTest(testtools.TestCase):
             name for name in modules
             if name.startswith('cell0_rebuild.wait')})
 
+    def test_what_decides_and_what_remembers_knows_nothing_of_nova(self):
+        modules = reached(
+            f'cell0_rebuild.wait.{room}.{path.stem}'
+            for room in ('decision', 'memory')
+            for path in ROOT.joinpath('wait', room).glob('[!_]*.py'))
+        self.assertIn('cell0_rebuild.wait.values', modules)
+        self.assertEqual([], [
+            module for module in modules
+            if re.search(r'(?m)^ *(from|import) nova\b', source(module))])
+
     def test_an_import_in_a_function_is_seen(self):
-        self.assertIn('cell0_rebuild.wait.why',
+        self.assertIn('cell0_rebuild.wait.demand.why',
                       reached(['cell0_rebuild.cmd.why']))

@@ -7,7 +7,6 @@ import unittest
 
 import testtools
 
-from tests.races import test_schedules
 from tools import run_series
 
 
@@ -23,7 +22,8 @@ def _pairs():
     """Return what the tests race, as the table calls it."""
     raced = []
     for test in testtools.iterate_tests(
-            unittest.defaultTestLoader.loadTestsFromModule(test_schedules)):
+            unittest.defaultTestLoader.loadTestsFromName(
+                'tests.races.test_schedules')):
         test.race_all = lambda *pairs, test=test: raced.extend(
             f'{type(test).__name__} {a} | {b}' for a, b in pairs)
         getattr(test, test._testMethodName)()

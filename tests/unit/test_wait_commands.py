@@ -48,7 +48,7 @@ class ArgumentsTest(testtools.TestCase):
     def named(self, *uuids):
         """Return the UUID of a server, if these have its name."""
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.buried.named',
+            'cell0_rebuild.wait.census.buried.named',
             lambda name, project_id: uuids if (
                 name, project_id) == ('web', 'p') else []))
         return arguments.uuid_of(parse('hold', 'web', '--project', 'p'))

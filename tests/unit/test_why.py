@@ -8,9 +8,9 @@ import io
 import testtools
 
 from cell0_rebuild.cmd import why as command
-from cell0_rebuild.wait import queries
+from cell0_rebuild.wait.demand import queries
+from cell0_rebuild.wait.demand import why
 from cell0_rebuild.wait import texts
-from cell0_rebuild.wait import why
 
 UUID = '4e6f1e5c-7a0c-4b1e-9d51-8c36e7a0f2b9'
 MEMORY = queries.Demand(queries.Kind.RESOURCE, 'MEMORY_MB', 4096)

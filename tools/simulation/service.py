@@ -8,9 +8,9 @@ import datetime
 import itertools
 import uuid
 
-from cell0_rebuild.wait import candidates
-from cell0_rebuild.wait import order
-from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait.decision import candidates
+from cell0_rebuild.wait.decision import order
+from cell0_rebuild.wait.decision import pacing
 from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-api does to rebuild a buried server."""
+"""What ends the attempts of processes that have died."""

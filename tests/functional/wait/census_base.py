@@ -6,7 +6,7 @@ import datetime
 
 from nova import context as nova_context
 
-from cell0_rebuild.wait import eligibility
+from cell0_rebuild.wait.census import eligibility
 from cell0_rebuild.wait import wishes
 from tests.functional import base
 from tests.functional.support import databases

@@ -10,10 +10,10 @@ from nova.db.main import models
 from oslo_utils import timeutils
 
 from cell0_rebuild.wait import factory
-from cell0_rebuild.wait import times
+from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import values
-from tests.functional.support import asking
 from tests.functional import base
+from tests.functional.support import asking
 from tests.functional.support import databases
 from tests.functional.wait import keystone
 
@@ -29,7 +29,7 @@ class Haste(fixtures.Fixture):
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.service._STANDBY', 0.05))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.pacing.interval', lambda *args: 0.05))
+            'cell0_rebuild.wait.decision.pacing.interval', lambda *args: 0.05))
 
 
 class SweepMixin(asking.AskingMixin):
@@ -44,7 +44,7 @@ class SweepMixin(asking.AskingMixin):
         self.flags(cpu_allocation_ratio=1.0)
         # Sweeps follow one another at once, and each is to ask Placement.
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.pacing.asks_in', lambda *args: 0.0))
+            'cell0_rebuild.wait.decision.pacing.asks_in', lambda *args: 0.0))
         self._start_compute('host1')
         self.later = datetime.timedelta()
         before = timeutils.utcnow() - datetime.timedelta(minutes=1)

@@ -12,8 +12,8 @@ from nova import exception
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
-from cell0_rebuild.wait import builds
-from cell0_rebuild.wait import down_cells
+from cell0_rebuild.wait.census import builds
+from cell0_rebuild.wait.census import down_cells
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import sweeping

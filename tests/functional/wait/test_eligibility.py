@@ -127,7 +127,7 @@ class CensusTestCase(census_base.WaitingTestCase):
         self.assert_who_waits(servers)
         with counts.step('one page') as one:
             census_base.taken()
-        self.stub_out('cell0_rebuild.wait.buried.PAGE', 2)
+        self.stub_out('cell0_rebuild.wait.census.buried.PAGE', 2)
         with counts.step('three pages') as three:
             self.assert_who_waits(servers)
         self.assertEqual(

@@ -6,7 +6,7 @@ import copy
 
 from nova import context as nova_context
 
-from cell0_rebuild.wait import kinds
+from cell0_rebuild.wait.demand import kinds
 from tests.functional import base
 
 ANOTHER_IMAGE = '1b7f61c1-05cd-4b34-9a5e-2ae6e6b7b9aa'

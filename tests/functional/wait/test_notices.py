@@ -7,7 +7,7 @@ from nova.db.main import models
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild import cells
-from cell0_rebuild.wait import notices
+from cell0_rebuild.wait.effects import notices
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.functional import base
@@ -119,7 +119,7 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.assertEqual(1, len(self.told()))
 
     def test_what_is_too_much_for_one_sweep_is_told_in_the_next(self):
-        self.stub_out('cell0_rebuild.wait.notices._MOST', 2)
+        self.stub_out('cell0_rebuild.wait.effects.notices._MOST', 2)
         other = [self.bury(microversion=base.STOCK)['id'] for _ in range(3)]
         gone = self.bury(microversion=base.STOCK)
         self._delete_server(gone)

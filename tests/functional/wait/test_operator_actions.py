@@ -14,7 +14,7 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import cells
 from cell0_rebuild import objects
-from cell0_rebuild.wait import notices
+from cell0_rebuild.wait.effects import notices
 from cell0_rebuild.wait import texts
 from tests.functional import base
 from tests.functional.support import databases

@@ -13,8 +13,8 @@ from nova.tests.unit import fake_requests
 from oslo_db import exception as db_exc
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait.demand import why
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import why
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import commands

@@ -4,10 +4,10 @@
 
 from nova import context as nova_context
 
-from cell0_rebuild.wait import probes
+from cell0_rebuild.wait.demand import probes
 from cell0_rebuild.wait import values
-from tests.functional.support import asking
 from tests.functional import base
+from tests.functional.support import asking
 
 
 class ProbesTestCase(asking.AskingMixin, base.FunctionalTestCase):

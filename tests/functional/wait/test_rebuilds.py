@@ -9,7 +9,7 @@ from oslo_utils.fixture import uuidsentinel
 import webob
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import rebuilds
+from cell0_rebuild.wait.effects import rebuilds
 from cell0_rebuild.wait import values
 from tests.functional import base
 from tests.functional.support import databases

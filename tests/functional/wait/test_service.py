@@ -13,9 +13,9 @@ import fixtures
 from keystoneauth1 import exceptions as ks_exc
 import requests
 
+from cell0_rebuild.wait.effects import rebuilds
 from cell0_rebuild.wait import factory
 from cell0_rebuild.wait import leader
-from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import service
 from cell0_rebuild.wait import sweep
 from tests.functional import base
@@ -149,7 +149,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         self.make_room()
         self.keystone.down = True
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.pacing.LONGEST', 0.05))
+            'cell0_rebuild.wait.decision.pacing.LONGEST', 0.05))
         with mock.patch('cell0_rebuild.wait.service._log_outage',
                         autospec=True,
                         side_effect=OSError('The disk is full.')):
@@ -168,7 +168,7 @@ class ServiceTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
             moving.append(come_back)
             return 0.05
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.pacing.interval', interval))
+            'cell0_rebuild.wait.decision.pacing.interval', interval))
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.service._MOVING', 0.5))
         self.fill()

@@ -8,7 +8,7 @@ from nova.tests.unit import fake_requests
 from oslo_limit import fixture as limit_fixture
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import shares
+from cell0_rebuild.wait.census import shares
 from tests.functional import base
 from tests.functional.support import counting
 

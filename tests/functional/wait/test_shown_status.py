@@ -8,8 +8,8 @@ from nova import context as nova_context
 from nova.db.main import models
 
 from cell0_rebuild import cells
-from cell0_rebuild.wait import operator_actions
-from cell0_rebuild.wait import shown_status
+from cell0_rebuild.wait.effects import operator_actions
+from cell0_rebuild.wait.effects import shown_status
 from tests.functional import base
 from tests.functional.support import counting
 from tests.functional.support import databases

@@ -8,10 +8,10 @@ from nova.db.api import models as api_models
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import test_pci_sriov_servers as nova_tests
 
-from cell0_rebuild.wait import kinds
-from cell0_rebuild.wait import spec_key
-from tests.functional.support import asking
+from cell0_rebuild.wait.demand import kinds
+from cell0_rebuild.wait.demand import spec_key
 from tests.functional import base
+from tests.functional.support import asking
 from tests.functional.support import databases
 from tests import releases
 

@@ -11,7 +11,7 @@ import fixtures
 from nova.db.api import models as api_models
 from nova.db.main import models
 
-from cell0_rebuild.wait import images
+from cell0_rebuild.wait.census import images
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.wait import commands

@@ -18,7 +18,7 @@ FIRST, NEXT = 52, 32
 FIRST_OF_A_PAGE, NEXT_OF_A_PAGE = 7, 4
 # SQL statements of telling an owner why a server waits.
 OF_A_MESSAGE = 4
-PAGES = 'buried.PAGE', 'notices._PAGE', 'spec_key.PAGE'
+PAGES = 'census.buried.PAGE', 'effects.notices._PAGE', 'demand.spec_key.PAGE'
 
 
 class SweepCostsTestCase(sweeping.SweepMixin, base.FunctionalTestCase):

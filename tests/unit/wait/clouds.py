@@ -7,7 +7,7 @@ import dataclasses
 import datetime
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait.decision import pacing
 from cell0_rebuild.wait import sweep
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples

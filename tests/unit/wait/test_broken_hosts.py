@@ -7,7 +7,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import broken_hosts
+from cell0_rebuild.wait.memory import broken_hosts
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 

@@ -10,11 +10,11 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import broken_hosts
-from cell0_rebuild.wait import candidates
-from cell0_rebuild.wait import decide
+from cell0_rebuild.wait.decision import candidates
+from cell0_rebuild.wait.decision import decide
 from cell0_rebuild.wait import known
-from cell0_rebuild.wait import ledger
+from cell0_rebuild.wait.memory import broken_hosts
+from cell0_rebuild.wait.memory import ledger
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 

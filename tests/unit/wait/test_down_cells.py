@@ -6,7 +6,7 @@ import fixtures
 from oslo_db import exception as db_exc
 import testtools
 
-from cell0_rebuild.wait import down_cells
+from cell0_rebuild.wait.census import down_cells
 
 ONE, OTHER = (types.SimpleNamespace(uuid=name, identity=name)
               for name in ('one', 'other'))

@@ -10,11 +10,11 @@ import fixtures
 from oslo_config import cfg
 import testtools
 
-from cell0_rebuild.wait import batch
-from cell0_rebuild.wait import hands
-from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait.census import operator_decisions
+from cell0_rebuild.wait.decision import batch
+from cell0_rebuild.wait.effects import hands
+from cell0_rebuild.wait.effects import rebuilds
 from cell0_rebuild.wait import options
-from cell0_rebuild.wait import rebuilds
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
@@ -42,10 +42,10 @@ class HandsTest(testtools.TestCase):
         super().setUp()
         self.decision = operator_decisions.Decision()
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.operator_decisions.current',
+            'cell0_rebuild.wait.census.operator_decisions.current',
             lambda context, uuid: self.decision))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.images.to_name',
+            'cell0_rebuild.wait.census.images.to_name',
             lambda context, uuid: f'image-{uuid}'))
         self.conf = cfg.ConfigOpts()
         options.register(self.conf)

@@ -19,7 +19,7 @@ from cell0_rebuild import nova_internals
 from cell0_rebuild import patching
 from cell0_rebuild import wait
 
-WAIT = sorted(pathlib.Path(wait.__file__).parent.glob('[!_]*.py'))
+WAIT = sorted(pathlib.Path(wait.__file__).parent.rglob('[!_]*.py'))
 COMMANDS = [path for path in sorted(
     pathlib.Path(cmd.__file__).parent.glob('[!_]*.py'))
     # It tells before an upgrade what Nova lacks, and must run without it.

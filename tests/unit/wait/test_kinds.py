@@ -3,7 +3,7 @@
 import fixtures
 import testtools
 
-from cell0_rebuild.wait import kinds
+from cell0_rebuild.wait.demand import kinds
 from tests.unit.wait import samples
 
 MANY = 1500
@@ -20,10 +20,10 @@ class KnownKindsTest(testtools.TestCase):
         self.found = []
         self.uuids = [f'{number:036}' for number in range(MANY)]
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.spec_key.find',
+            'cell0_rebuild.wait.demand.spec_key.find',
             lambda context, uuids: {uuid: uuid.encode() for uuid in uuids}))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.kinds.of', self.find))
+            'cell0_rebuild.wait.demand.kinds.of', self.find))
         self.kinds = kinds.Kinds(None, lambda: self.time)
 
     def find(self, context, uuid):
@@ -60,7 +60,7 @@ class KnownKindsTest(testtools.TestCase):
             self.time += 6
             return dict.fromkeys(uuids, b'alike')
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.spec_key.find', find))
+            'cell0_rebuild.wait.demand.spec_key.find', find))
         self.assertIn(self.uuids[0], self.sweep(self.uuids))
 
     def test_who_comes_first_is_found_first(self):

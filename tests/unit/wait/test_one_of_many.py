@@ -13,11 +13,11 @@ from oslo_utils import fixture as utils_fixture
 import testtools
 
 from cell0_rebuild.cmd import logs
-from cell0_rebuild.wait import buried
-from cell0_rebuild.wait import eligibility
-from cell0_rebuild.wait import notices
-from cell0_rebuild.wait import operator_actions
-from cell0_rebuild.wait import shown_status
+from cell0_rebuild.wait.census import buried
+from cell0_rebuild.wait.census import eligibility
+from cell0_rebuild.wait.effects import notices
+from cell0_rebuild.wait.effects import operator_actions
+from cell0_rebuild.wait.effects import shown_status
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import wishes
 from tests.unit.wait import samples
@@ -41,7 +41,7 @@ class WritesTest(testtools.TestCase):
 
     def patch(self, name, value):
         self.useFixture(fixtures.MonkeyPatch(
-            f'cell0_rebuild.wait.{name}', value))
+            f'cell0_rebuild.wait.effects.{name}', value))
 
     def write(self, context, uuid, message=None):
         """Write a row, which a database refuses for the first server."""
@@ -78,7 +78,7 @@ class ReadsTest(testtools.TestCase):
             uuid, 'a', created_at, False, False, {}, {}, 0, None, True, None)
             for uuid, created_at in (('first', None), ('other', samples.NOON))]
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.buried.pages',
+            'cell0_rebuild.wait.census.buried.pages',
             lambda *args: iter([servers])))
 
     def test_a_server_that_cannot_be_read_is_a_problem_of_its_own(self):

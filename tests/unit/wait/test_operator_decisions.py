@@ -5,7 +5,7 @@
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait.census import operator_decisions
 
 
 def read(version='1.0', **entries):

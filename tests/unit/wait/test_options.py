@@ -12,8 +12,8 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait.demand import probes
 from cell0_rebuild.wait import options
-from cell0_rebuild.wait import probes
 from cell0_rebuild.wait import wish_options
 from cell0_rebuild.wait import wishes
 

@@ -9,7 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import order
+from cell0_rebuild.wait.decision import order
 from tests.unit.wait import samples
 
 policies = st.sampled_from(['fair', 'fifo'])

@@ -8,7 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait.decision import pacing
 from tests.unit.wait import samples
 
 BACKOFF = datetime.timedelta(seconds=60)

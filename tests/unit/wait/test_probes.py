@@ -10,7 +10,7 @@ from oslo_serialization import jsonutils
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import probes
+from cell0_rebuild.wait.demand import probes
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 

@@ -7,7 +7,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import queries
+from cell0_rebuild.wait.demand import queries
 
 QUERY = parse.urlencode([
     ('group_policy', 'none'), ('limit', '1000'),

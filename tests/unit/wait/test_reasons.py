@@ -8,7 +8,7 @@ from oslo_utils.fixture import uuidsentinel
 import testtools
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait.demand import shapes
 from cell0_rebuild.wait import values
 
 UUID = uuidsentinel.server

@@ -4,7 +4,7 @@ import datetime
 
 import testtools
 
-from cell0_rebuild.wait import rests
+from cell0_rebuild.wait.memory import rests
 from cell0_rebuild.wait import texts
 
 MINUTE = datetime.timedelta(minutes=1)

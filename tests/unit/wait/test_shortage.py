@@ -5,8 +5,8 @@ from urllib import parse
 import fixtures
 import testtools
 
+from cell0_rebuild.wait.demand import why
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import why
 
 DEMANDS = 11
 QUERY = parse.urlencode({'limit': 1000, 'resources': ','.join(
@@ -20,7 +20,7 @@ class ShortageTest(testtools.TestCase):
         super().setUp()
         self.asked, self.hosts = [], 0
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.probes.room', self.room))
+            'cell0_rebuild.wait.demand.probes.room', self.room))
 
     def room(self, context, query):
         """Answer as Placement."""

@@ -5,7 +5,7 @@
 import fixtures
 import testtools
 
-from cell0_rebuild.wait import shown_status
+from cell0_rebuild.wait.effects import shown_status
 
 
 class BoundTestCase(testtools.TestCase):
@@ -16,7 +16,7 @@ class BoundTestCase(testtools.TestCase):
         # Those of "no" cannot be shown otherwise.
         for name in ('_show_build', 'show_error'):
             self.useFixture(fixtures.MonkeyPatch(
-                f'cell0_rebuild.wait.shown_status.{name}',
+                f'cell0_rebuild.wait.effects.shown_status.{name}',
                 lambda context, uuid: not uuid.startswith('no') and (
                     self.written.append(uuid) or True)))
         self.status = shown_status.ShownStatus(None)

@@ -7,7 +7,7 @@ import types
 
 import testtools
 
-from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait.decision import candidates
 from cell0_rebuild.wait import values
 
 NOW = datetime.datetime(2026, 11, 1, 12)

@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait.decision import candidates
 from tests.unit.wait import samples
 
 

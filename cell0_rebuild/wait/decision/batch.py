@@ -10,10 +10,10 @@ import functools
 import heapq
 import typing as ty
 
-from cell0_rebuild.wait import candidates
+from cell0_rebuild.wait.decision import candidates
+from cell0_rebuild.wait.decision import order
 from cell0_rebuild.wait import known
-from cell0_rebuild.wait import ledger as ledgers
-from cell0_rebuild.wait import order
+from cell0_rebuild.wait.memory import ledger as ledgers
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 import typing as ty
 
-from cell0_rebuild.wait import probes
-from cell0_rebuild.wait import queries
-from cell0_rebuild.wait import shapes
+from cell0_rebuild.wait.demand import probes
+from cell0_rebuild.wait.demand import queries
+from cell0_rebuild.wait.demand import shapes
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 

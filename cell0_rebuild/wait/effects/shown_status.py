@@ -22,8 +22,8 @@ from nova import objects
 from oslo_config import cfg
 
 from cell0_rebuild import db_errors
-from cell0_rebuild.wait import operator_decisions
-from cell0_rebuild.wait import outages
+from cell0_rebuild.wait.census import operator_decisions
+from cell0_rebuild.wait.census import outages
 from cell0_rebuild.wait import texts
 
 # It takes the place of the fault of the burial.

@@ -10,12 +10,12 @@ import dataclasses
 import datetime
 import typing as ty
 
-from cell0_rebuild.wait import ledger as ledgers
-from cell0_rebuild.wait import order
-from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait.decision import order
+from cell0_rebuild.wait.decision import pacing
+from cell0_rebuild.wait.memory import ledger as ledgers
+from cell0_rebuild.wait.memory import waste
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import waste
 
 if ty.TYPE_CHECKING:
     from oslo_config import cfg

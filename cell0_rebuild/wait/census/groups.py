@@ -19,7 +19,7 @@ from nova.db.main import models
 from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
-from cell0_rebuild.wait import down_cells
+from cell0_rebuild.wait.census import down_cells
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:

@@ -16,10 +16,10 @@ from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import location
 from cell0_rebuild import objects as our_objects
-from cell0_rebuild.wait import eligibility
-from cell0_rebuild.wait import notices
-from cell0_rebuild.wait import operator_decisions
-from cell0_rebuild.wait import shown_status
+from cell0_rebuild.wait.census import eligibility
+from cell0_rebuild.wait.census import operator_decisions
+from cell0_rebuild.wait.effects import notices
+from cell0_rebuild.wait.effects import shown_status
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import wishes
 

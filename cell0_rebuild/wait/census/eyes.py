@@ -9,16 +9,16 @@ import datetime
 import time
 import typing as ty
 
-from cell0_rebuild.wait import builds
-from cell0_rebuild.wait import down_cells
-from cell0_rebuild.wait import eligibility
-from cell0_rebuild.wait import groups
-from cell0_rebuild.wait import kinds
-from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import probes
-from cell0_rebuild.wait import shares
+from cell0_rebuild.wait.census import builds
+from cell0_rebuild.wait.census import down_cells
+from cell0_rebuild.wait.census import eligibility
+from cell0_rebuild.wait.census import groups
+from cell0_rebuild.wait.census import outages
+from cell0_rebuild.wait.census import shares
+from cell0_rebuild.wait.demand import kinds
+from cell0_rebuild.wait.demand import probes
+from cell0_rebuild.wait.demand import why
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import why
 from cell0_rebuild.wait import wish_options
 
 if ty.TYPE_CHECKING:

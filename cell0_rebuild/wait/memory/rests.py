@@ -12,7 +12,7 @@ import collections.abc
 import dataclasses
 import datetime
 
-from cell0_rebuild.wait import pacing
+from cell0_rebuild.wait.decision import pacing
 from cell0_rebuild.wait import values
 
 # Seconds. What has not been refused again for so long may be gone.

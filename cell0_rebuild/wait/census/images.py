@@ -18,7 +18,7 @@ from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild import retained_db
-from cell0_rebuild.wait import outages
+from cell0_rebuild.wait.census import outages
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 

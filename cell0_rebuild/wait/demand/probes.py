@@ -11,7 +11,7 @@ from keystoneauth1 import exceptions as ks_exc
 from nova.scheduler.client import report
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import queries
+from cell0_rebuild.wait.demand import queries
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 

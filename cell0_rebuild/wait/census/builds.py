@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from cell0_rebuild import cells
 from cell0_rebuild.move import location
-from cell0_rebuild.wait import down_cells
+from cell0_rebuild.wait.census import down_cells
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:

@@ -17,7 +17,7 @@ import sqlalchemy.exc
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import times
+from cell0_rebuild.wait.memory import times
 
 if ty.TYPE_CHECKING:
     from nova import objects

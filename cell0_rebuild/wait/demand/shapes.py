@@ -27,7 +27,7 @@ from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import location
-from cell0_rebuild.wait import outages
+from cell0_rebuild.wait.census import outages
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as ty
 
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait import buried
-from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait.census import buried
+from cell0_rebuild.wait.census import operator_decisions
 from cell0_rebuild.wait import values
 from cell0_rebuild.wait import wishes
 

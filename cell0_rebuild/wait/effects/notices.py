@@ -22,8 +22,8 @@ from oslo_utils import timeutils
 
 from cell0_rebuild import db_errors
 from cell0_rebuild import texts
-from cell0_rebuild.wait import outages
-from cell0_rebuild.wait import times
+from cell0_rebuild.wait.census import outages
+from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:

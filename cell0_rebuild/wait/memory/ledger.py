@@ -14,12 +14,12 @@ import dataclasses
 import datetime
 import typing as ty
 
-from cell0_rebuild.wait import broken_hosts
-from cell0_rebuild.wait import rests
+from cell0_rebuild.wait.memory import broken_hosts
+from cell0_rebuild.wait.memory import rests
+from cell0_rebuild.wait.memory import times
+from cell0_rebuild.wait.memory import waste
 from cell0_rebuild.wait import texts
-from cell0_rebuild.wait import times
 from cell0_rebuild.wait import values
-from cell0_rebuild.wait import waste
 
 if ty.TYPE_CHECKING:
     from oslo_config import cfg

@@ -11,11 +11,11 @@ import collections.abc
 import time
 import typing as ty
 
-from cell0_rebuild.wait import likeness
-from cell0_rebuild.wait import queries
-from cell0_rebuild.wait import shapes
-from cell0_rebuild.wait import spec_key
-from cell0_rebuild.wait import times
+from cell0_rebuild.wait.demand import likeness
+from cell0_rebuild.wait.demand import queries
+from cell0_rebuild.wait.demand import shapes
+from cell0_rebuild.wait.demand import spec_key
+from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:

@@ -28,7 +28,7 @@ from cell0_rebuild import cells
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained_db
 from cell0_rebuild import sql_text
-from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait.census import operator_decisions
 from cell0_rebuild.wait import wishes
 
 PAGE = 500

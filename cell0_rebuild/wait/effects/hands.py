@@ -13,8 +13,8 @@ import concurrent.futures
 import contextvars
 import typing as ty
 
-from cell0_rebuild.wait import images
-from cell0_rebuild.wait import operator_decisions
+from cell0_rebuild.wait.census import images
+from cell0_rebuild.wait.census import operator_decisions
 from cell0_rebuild.wait import options
 from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
@@ -23,7 +23,7 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
     from oslo_config import cfg
 
-    from cell0_rebuild.wait import rebuilds
+    from cell0_rebuild.wait.effects import rebuilds
 
 # Seconds to wait for answers to requests.
 PATIENCE = 2.0

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is done next. Nothing here reads, writes or asks."""
