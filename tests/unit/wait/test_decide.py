@@ -210,6 +210,11 @@ class DecideTest(DecideTestCase):
         self.settle(sent, BUILDING)
         self.assertIsNone(self.refusal(servers=1))
 
+    def test_those_of_earlier_sweeps_count_for_what_goes_at_once(self):
+        self.widen()
+        self.send(servers=1)
+        self.assertEqual(3, len(self.send()))
+
     @ddt.data(SMALL, samples.kind('resources=VCPU:1', group='group'))
     def test_who_found_a_host_since_placement_answered_takes_room(self, kind):
         sent = self.send(kind, servers=1)
