@@ -70,6 +70,12 @@ class BrokenHostsTest(testtools.TestCase):
         self.fail_for_two()
         self.assertEqual((0, True), (self.allowed(2), self.hosts.stopped))
 
+    def test_so_do_more_of_them(self):
+        self.fail_for_two()
+        self.fail(2, project='c')
+        self.land(3, project='d', hosts=['other'])
+        self.assertTrue(self.hosts.stopped)
+
     def test_two_projects_that_fail_on_two_hosts_do_not(self):
         self.fail(0)
         self.fail(1, project='b', hosts=['other'])
@@ -110,6 +116,12 @@ class BrokenHostsTest(testtools.TestCase):
         self.fail_for_two()
         self.fail(33, project='c')
         self.assertEqual((0, 1), (self.allowed(62.9), self.allowed(63)))
+
+    def test_half_an_hour_is_counted_from_the_last_that_failed(self):
+        self.fail(0)
+        self.fail(20, project='b')
+        self.land(31, project='c', hosts=['other'])
+        self.assertTrue(self.hosts.stopped)
 
     def test_one_that_lands_then_lets_it_go_on_whatever_its_host(self):
         self.fail_for_two()

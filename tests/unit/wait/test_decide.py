@@ -15,6 +15,7 @@ from cell0_rebuild.wait.decision import decide
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait.memory import broken_hosts
 from cell0_rebuild.wait.memory import ledger
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
@@ -58,7 +59,7 @@ class DecideTestCase(testtools.TestCase):
         return self.decision(
             {kind: waiting}, {kind: values.Room(hosts, servers)})
 
-    def decision(self, waiting, rooms):
+    def decision(self, waiting, rooms, **known_more):
         """Decide about servers of kinds."""
         queues = [queue for kind, servers in waiting.items()
                   for queue in candidates.queues(
@@ -74,7 +75,7 @@ class DecideTestCase(testtools.TestCase):
             known.Answers(
                 answers, builds=True, groups={
                     queue.kind.shape.group: values.Members()
-                    for queue in queues}, shares_end=True),
+                    for queue in queues}, shares_end=True, **known_more),
             self.ledger, self.section, self.present())
 
     def refusal(self, kind=SMALL, **known):
@@ -120,6 +121,61 @@ class DecideTest(DecideTestCase):
             found.append(len(sent))
             self.settle(sent)
         self.assertEqual([1, 2, 4, 4], found)
+
+    def test_those_that_may_go_at_once_are_requested_at_once(self):
+        self.widen()
+        self.assertEqual(4, len(self.decided().command.requests))
+
+    def test_one_is_requested_at_a_time_if_three_projects_get_no_answer(self):
+        self.widen()
+        for number in range(3):
+            self.ledger.answered(
+                values.Request(samples.server(project=str(number)), LARGE),
+                values.Answer(values.Outcome.AWAY), self.section,
+                self.present())
+        self.assertEqual(1, len(self.decided().command.requests))
+
+    def test_the_first_of_a_shape_is_requested_before_all_others(self):
+        self.settle(self.send())
+        waiting = {kind: [samples.server(number, kind.likeness)
+                          for number in (place, place + 1)]
+                   for place, kind in ((500, LARGE), (600, HUGE))}
+        decision = self.decision(
+            waiting, {kind: values.Room(9, 99) for kind in waiting})
+        self.assertEqual(1, len(decision.command.requests))
+
+    @ddt.data((None, texts.OTHERS_ASKED), (values.Room(1, 1), texts.ITS_TURN),
+              (values.Room(0), texts.NO_HOST_HAS_ROOM))
+    @ddt.unpack
+    def test_who_is_not_asked_about_reads_what_was_known(self, old, reason):
+        if old is not None:
+            self.ledger.rooms[SMALL.shape.question] = old, 0.0
+        server = samples.server()
+        decision = self.decision({SMALL: [server]}, {}, rooms_end=True)
+        self.assertIs(reason, decision.reasons()[server.uuid])
+
+    def test_what_was_never_asked_is_asked_first_and_then_the_oldest(self):
+        for kind, ago in ((SMALL, 9.0), (LARGE, 20.0)):
+            self.ledger.rooms[kind.shape.question] = values.Room(0), -ago
+        decision = self.decision({
+            kind: [samples.server(number)]
+            for number, kind in enumerate((SMALL, LARGE, HUGE))}, {})
+        self.assertEqual(
+            [kind.shape.question for kind in (HUGE, LARGE, SMALL)],
+            list(decision.command.projects))
+
+    def test_servers_of_several_projects_go_by_their_own_turns(self):
+        self.section.order = 'fifo'
+        self.ledger.trusted |= {'a', 'b'}
+        self.widen()
+        servers = [samples.server(number, project, age)
+                   for number, (project, age) in enumerate((
+                       ('a', 9), ('a', 1), ('b', 5)))]
+        decision = self.decision(
+            {SMALL: servers}, {SMALL: values.Room(9, 99)})
+        self.assertEqual(['a', 'b', 'a'], [
+            request.server.project_id
+            for request in decision.command.requests])
 
     def test_at_most_two_go_while_none_has_landed(self):
         self.assertEqual((1, 1, 0), (

@@ -1,18 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A service that starts reads what was wasted from what was told."""
+"""What is remembered of answers, and what of them a new service reads."""
 
 import datetime
 
+import ddt
 import testtools
 
 from cell0_rebuild.wait.memory import ledger
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
 TEN_MINUTES = datetime.timedelta(minutes=10)
 NOW = values.Now(samples.NOON, 10_000.0)
 KIND = samples.kind('resources=VCPU:1')
+
+
+@ddt.ddt
+class AnsweredTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.ledger = ledger.Ledger()
+
+    def answer(self, outcome, number=1, project='a'):
+        """Answer a request, and return why its server rests."""
+        server = samples.server(number, project)
+        self.ledger.answered(
+            values.Request(server, KIND), values.Answer(outcome, text='told'),
+            samples.section(), NOW)
+        return self.ledger.why_rests(server, NOW.seconds)
+
+    def test_who_is_to_try_again_later_reads_what_nova_said(self):
+        self.assertEqual(
+            values.Reason(values.Code.AWAY, 'told'),
+            self.answer(values.Outcome.LATER))
+
+    def test_who_got_no_answer_reads_so(self):
+        self.assertIs(texts.NO_ANSWER, self.answer(values.Outcome.AWAY))
+
+    @ddt.data((1, False), (2, False), (3, True), (4, True))
+    @ddt.unpack
+    def test_one_goes_at_a_time_if_three_projects_get_no_answer(
+            self, projects, is_narrow):
+        for number in range(projects):
+            self.answer(values.Outcome.AWAY, number, str(number))
+        self.assertIs(is_narrow, self.ledger.is_narrow)
+
+    def test_more_go_again_when_one_is_accepted(self):
+        for number in range(3):
+            self.answer(values.Outcome.AWAY, number, str(number))
+        self.answer(values.Outcome.ACCEPTED, 4, 'd')
+        self.assertFalse(self.ledger.is_narrow)
 
 
 class RecallTest(testtools.TestCase):
