@@ -2,6 +2,7 @@
 
 """What is remembered of answers, and what of them a new service reads."""
 
+import dataclasses
 import datetime
 
 import ddt
@@ -53,6 +54,65 @@ class AnsweredTest(testtools.TestCase):
             self.answer(values.Outcome.AWAY, number, str(number))
         self.answer(values.Outcome.ACCEPTED, 4, 'd')
         self.assertFalse(self.ledger.is_narrow)
+
+
+    def test_a_project_rests_when_two_of_its_servers_got_no_answer(self):
+        other = samples.server(9)
+        for number, rests in enumerate((False, True, True)):
+            self.answer(values.Outcome.AWAY, number)
+            self.assertIs(rests, bool(
+                self.ledger.why_rests(other, NOW.seconds)), number)
+
+
+class SeenTest(testtools.TestCase):
+    """What a server that found a host, or none, means for others."""
+
+    def setUp(self):
+        super().setUp()
+        self.ledger, self.number = ledger.Ledger(), 0
+
+    def seen(self, *states, kind=KIND):
+        """Let rebuilds end so, one after the other."""
+        for state in states:
+            self.number += 1
+            server = samples.server(self.number)
+            self.ledger.answered(
+                values.Request(server, kind),
+                values.Answer(values.Outcome.ACCEPTED), samples.section(),
+                NOW)
+            self.ledger.seen(server.uuid, state, samples.section(), NOW)
+
+    def width(self, kind=KIND):
+        return self.ledger.width(kind, 4)
+
+    def refusals_until_it_rests(self):
+        """Return after how many servers without a host the project rests."""
+        for number in range(1, 100):
+            self.seen(values.State.BURIED)
+            if self.ledger.why_rests(samples.server(999), NOW.seconds):
+                return number
+        return None
+
+    def test_a_kind_that_is_refused_halves_what_others_of_its_shape_may(self):
+        self.seen(*[values.State.LANDED] * 3)
+        self.assertEqual(4, self.width())
+        other = dataclasses.replace(KIND, likeness='other')
+        for width in (2, 1, 1):
+            self.seen(values.State.BURIED, kind=other)
+            self.assertEqual((width, 1), (self.width(), self.width(other)))
+
+    def test_a_build_that_fails_on_a_host_lets_one_go(self):
+        self.seen(*[values.State.LANDED] * 3, values.State.FAILED_ON_HOST)
+        self.assertEqual(1, self.width())
+
+    def test_a_project_has_thirty_vain_calls(self):
+        self.assertEqual(30, self.refusals_until_it_rests())
+
+    def test_each_server_that_finds_a_host_earns_one_and_at_most_five(self):
+        self.refusals_until_it_rests()
+        for landed, refusals in ((2, 2), (3, 3), (9, 5)):
+            self.seen(*[values.State.LANDED] * landed)
+            self.assertEqual(refusals, self.refusals_until_it_rests())
 
 
 class RecallTest(testtools.TestCase):

@@ -72,6 +72,12 @@ class IntervalTest(testtools.TestCase):
         self.assertAlmostEqual(expected, pacing.interval(
             pacing.asks_in(seconds, budget), False, True))
 
+    @ddt.unpack
+    @ddt.data((1, 0.6), (5, 3.0), (8, 4.8), (9, 5.0), (100, 5.0))
+    def test_a_sweep_may_ask_for_what_a_minute_allows_up_to_five_seconds(
+            self, budget, seconds):
+        self.assertAlmostEqual(seconds, pacing.most_seconds(budget))
+
     @hypothesis.given(
         st.floats(0, 1), st.integers(1, 100), st.booleans())
     def test_probes_keep_the_budget(self, part, budget, moving):

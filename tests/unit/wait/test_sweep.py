@@ -77,6 +77,14 @@ class SweepTest(SweepTestCase):
         self.assertEqual(1, self.cloud.asked['short'])
         self.assertEqual([], self.requested())
 
+    def test_what_is_short_is_not_asked_if_all_owners_read_the_code(self):
+        self.cloud.wait(2)
+        self.cloud.rooms[clouds.SMALL.shape.question] = 0
+        self.sweep()
+        self.cloud.restart()
+        self.sweep(2)
+        self.assertEqual(1, self.cloud.asked['short'])
+
     def test_what_is_short_is_known_for_five_minutes(self):
         self.cloud.rooms[clouds.SMALL.shape.question] = 0
         for after, asked in ((0, 1), (200, 1), (200, 2)):
