@@ -231,7 +231,7 @@ class Batch:
         died. One more server tells which: if it lands, others follow.
         """
         now = self._now.utc
-        slow = not self._hosts.failing and all(
+        slow = not self._hosts.failing and bool(self._begun) and all(
             at + ledgers.SLOW <= now for _, at in self._begun)
         return len(self._begun), self._hosts.allowed(now) + slow
 

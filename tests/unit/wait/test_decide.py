@@ -177,6 +177,32 @@ class DecideTest(DecideTestCase):
             request.server.project_id
             for request in decision.command.requests])
 
+    def test_of_two_that_may_be_on_their_way_each_is_of_another_project(self):
+        self.widen()
+        self.now += 31 * MINUTE
+        servers = [samples.server(number, project, age)
+                   for number, (project, age) in enumerate((
+                       ('a', 9), ('a', 8), ('b', 1)))]
+        decision = self.decision(
+            {SMALL: servers}, {SMALL: values.Room(9, 99)})
+        self.assertEqual(['a', 'b'], [
+            request.server.project_id
+            for request in decision.command.requests])
+
+    @ddt.data(('a', 'b'), ('b', 'a'))
+    @ddt.unpack
+    def test_who_has_one_on_its_way_leaves_the_other_place(self, one, other):
+        kinds = {SMALL: [samples.server(1, one, 9)],
+                 LARGE: [samples.server(2, one, 8)],
+                 HUGE: [samples.server(3, other, 1)]}
+        sent = []
+        for _ in range(2):
+            [request] = self.decision(kinds, dict.fromkeys(
+                kinds, values.Room(9, 99))).command.requests
+            self.accept(request)
+            sent.append(request.server.project_id)
+        self.assertEqual([one, other], sent)
+
     def test_at_most_two_go_while_none_has_landed(self):
         self.assertEqual((1, 1, 0), (
             len(self.send()), len(self.send(LARGE)),
@@ -414,6 +440,18 @@ class DecideTest(DecideTestCase):
             values.Code.BROKEN_HOSTS,
             self.refusal(HUGE).code)
 
+    def test_a_host_where_builds_fail_stops_all_though_none_is_begun(self):
+        for project in 'ab':
+            self.ended.append(values.Build(
+                project, project, FAILED, self.now, frozenset(['host'])))
+        self.ended.append(values.Build(
+            'c', 'c', LANDED, self.now + MINUTE, frozenset(['other'])))
+        self.now += 2 * MINUTE
+        self.settle([])
+        self.assertIs(values.Code.BROKEN_HOSTS, self.refusal().code)
+        self.now += 30 * MINUTE
+        self.assertIsNone(self.refusal())
+
     def test_one_that_is_lost_tells_nothing(self):
         self.send()
         self.now += broken_hosts.LOST
@@ -421,6 +459,10 @@ class DecideTest(DecideTestCase):
         self.assertEqual(1, len(self.send()))
 
     def test_no_minute_has_more_than_the_budget(self):
+        self.section.per_minute = 2
+        for _ in range(2):
+            self.settle(self.send()[:1])
+        self.assertIs(values.Code.ORDER, self.refusal(LARGE).code)
+        # A signal may lower it.
         self.section.per_minute = 1
-        self.settle(self.send())
         self.assertIs(values.Code.ORDER, self.refusal(LARGE).code)

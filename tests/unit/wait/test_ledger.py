@@ -25,12 +25,12 @@ class AnsweredTest(testtools.TestCase):
         super().setUp()
         self.ledger = ledger.Ledger()
 
-    def answer(self, outcome, number=1, project='a'):
+    def answer(self, outcome, number=1, project='a', reason=None):
         """Answer a request, and return why its server rests."""
         server = samples.server(number, project)
         self.ledger.answered(
-            values.Request(server, KIND), values.Answer(outcome, text='told'),
-            samples.section(), NOW)
+            values.Request(server, KIND),
+            values.Answer(outcome, 'told', reason), samples.section(), NOW)
         return self.ledger.why_rests(server, NOW.seconds)
 
     def test_who_is_to_try_again_later_reads_what_nova_said(self):
@@ -48,6 +48,16 @@ class AnsweredTest(testtools.TestCase):
         for number in range(projects):
             self.answer(values.Outcome.AWAY, number, str(number))
         self.assertIs(is_narrow, self.ledger.is_narrow)
+
+    @ddt.data((None, values.Code.BLOCKED),
+              (values.Reason(values.Code.BLOCKED, 'no image'),
+               values.Code.BLOCKED),
+              (values.Reason(values.Code.ORDER, 'its turn'), None))
+    @ddt.unpack
+    def test_who_was_not_asked_for_rests_if_that_would_be_in_vain(
+            self, reason, code):
+        found = self.answer(values.Outcome.NOT_ASKED, reason=reason)
+        self.assertEqual(code, found and found.code)
 
     def test_more_go_again_when_one_is_accepted(self):
         for number in range(3):
