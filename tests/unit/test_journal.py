@@ -3,6 +3,7 @@
 import ddt
 import hypothesis
 from nova import objects
+from oslo_serialization import jsonutils
 import testtools
 
 from cell0_rebuild import exceptions
@@ -53,6 +54,13 @@ class ReadTest(testtools.TestCase):
         self.assertEqual(
             stored_forms.attempted(),
             journal.read(stored_forms.attempted()).to_primitive())
+
+    def test_one_is_taken_by_whom_it_does_not_name_as_its_attempt(self):
+        entry = journal.Entry.new()
+        for is_taken in (False, True):
+            stored = jsonutils.loads(jsonutils.dumps(entry.to_primitive()))
+            self.assertIs(is_taken, journal.read(stored).is_taken)
+            entry.holder = journal.new_id()
 
     def test_a_new_one_has_every_value_and_nobody_holds_it(self):
         entry = journal.Entry.new()
