@@ -68,8 +68,9 @@ class StressTestCase(base.CloudTestCase):
             # One that Nova has left in REBUILD stays there.
             check = consistency.Check(self.cloud)
             found = {server: state for server, state in found.items()
-                     if crowd.servers[server].deleted
-                     or not check.is_overtaken(crowd.servers[server])}
+                     if not check.is_overtaken(crowd.servers[server]) or (
+                         crowd.servers[server].deleted and
+                         not check.is_left_by_delete(crowd.servers[server]))}
         return found
 
     def story(self, crowd):

@@ -9,6 +9,8 @@ could not tell it from a fault of the package.
 
 import uuid
 
+from nova import exception
+
 from tests.faults import remains
 from tests.functional import base
 from tests.functional.support import cinder
@@ -91,6 +93,15 @@ class OvertakenTest(base.FunctionalTestCase):
     def allocations(self, server):
         return self._get_allocations_by_server_uuid(server['id'])
 
+    def ended(self, server):
+        """Return the events of the last action that have ended."""
+        [last, *_] = self.api.get_instance_actions(server['id'])
+        action = self.admin_api.api_get(
+            f'/servers/{server["id"]}/os-instance-actions/'
+            f'{last["request_id"]}').body['instanceAction']
+        return [event['event'] for event in action['events']
+                if event['finish_time']]
+
     def test_a_create_whose_conductor_dies_first_leaves_its_request(self):
         self.useFixture(base.Interception(
             f'{_CONDUCTOR}._schedule_instances', before=recovering.crash))
@@ -159,6 +170,23 @@ class OvertakenTest(base.FunctionalTestCase):
         self._wait_for_assert(lambda: self.assertEqual(
             1, len(self.cinder.attachments(self.volume))))
         self.assertNotIn(first, self.cinder.attachments(self.volume))
+
+    def test_a_rebuild_after_a_delete_that_placement_fails_never_ends(self):
+        server = self.create('ACTIVE')
+
+        def fail(*args, **kwargs):
+            raise exception.ResourceProviderSyncFailed()
+        self.useFixture(base.Interception(
+            'nova.compute.manager.ComputeManager._update_resource_tracker',
+            before=fail))
+        self.remove(server)
+        self._wait_for_server_parameter(
+            server, {'status': 'ERROR', 'OS-EXT-STS:task_state': None})
+        self.rebuild(server, base.STOCK, imageRef=self.image)
+        self._wait_for_assert(lambda: self.assertIn(
+            'compute_rebuild_instance', self.ended(server)))
+        self._wait_for_server_parameter(server, {
+            'status': 'REBUILD', 'OS-EXT-STS:task_state': 'rebuilding'})
 
     def test_a_delete_before_the_claim_leaves_a_row(self):
         self.in_the_middle(_CLAIM, self.remove_at_once)
