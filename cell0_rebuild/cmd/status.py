@@ -201,8 +201,8 @@ class Commands(Checks):
 def main() -> int:
     """Parse the command line and run the checks."""
     nova_compat.set_up_concurrency()
-    import nova.conf  # noqa: F401  registers the options of Nova
     from nova import config
+    import nova.conf  # noqa: F401  registers the options of Nova
     from oslo_log import log
     log.register_options(cfg.CONF)
     config.set_lib_defaults()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The tables have all that the tests of faults and of races run."""
+"""The table of races has all that the tests run."""
 
 import types
 import unittest

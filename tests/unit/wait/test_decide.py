@@ -78,6 +78,18 @@ class DecideTestCase(testtools.TestCase):
                     for queue in queues}, shares_end=True, **known_more),
             self.ledger, self.section, self.present())
 
+    def requested(self, *waiting):
+        """Return the projects of what is requested next, in its order.
+
+        :param waiting: the project and the age of each server of one kind.
+        """
+        servers = [samples.server(number, project, age)
+                   for number, (project, age) in enumerate(waiting)]
+        decision = self.decision(
+            {SMALL: servers}, {SMALL: values.Room(9, 99)})
+        return [request.server.project_id
+                for request in decision.command.requests]
+
     def refusal(self, kind=SMALL, **known):
         """Return why no other server of a kind is sent; None if one is."""
         decision = self.decided(kind, **known)
@@ -168,26 +180,14 @@ class DecideTest(DecideTestCase):
         self.section.order = 'fifo'
         self.ledger.trusted |= {'a', 'b'}
         self.widen()
-        servers = [samples.server(number, project, age)
-                   for number, (project, age) in enumerate((
-                       ('a', 9), ('a', 1), ('b', 5)))]
-        decision = self.decision(
-            {SMALL: servers}, {SMALL: values.Room(9, 99)})
-        self.assertEqual(['a', 'b', 'a'], [
-            request.server.project_id
-            for request in decision.command.requests])
+        self.assertEqual(
+            ['a', 'b', 'a'], self.requested(('a', 9), ('a', 1), ('b', 5)))
 
     def test_of_two_that_may_be_on_their_way_each_is_of_another_project(self):
         self.widen()
         self.now += 31 * MINUTE
-        servers = [samples.server(number, project, age)
-                   for number, (project, age) in enumerate((
-                       ('a', 9), ('a', 8), ('b', 1)))]
-        decision = self.decision(
-            {SMALL: servers}, {SMALL: values.Room(9, 99)})
-        self.assertEqual(['a', 'b'], [
-            request.server.project_id
-            for request in decision.command.requests])
+        self.assertEqual(
+            ['a', 'b'], self.requested(('a', 9), ('a', 8), ('b', 1)))
 
     @ddt.data(('a', 'b'), ('b', 'a'))
     @ddt.unpack

@@ -65,7 +65,6 @@ class AnsweredTest(testtools.TestCase):
         self.answer(values.Outcome.ACCEPTED, 4, 'd')
         self.assertFalse(self.ledger.is_narrow)
 
-
     def test_a_project_rests_when_two_of_its_servers_got_no_answer(self):
         other = samples.server(9)
         for number, rests in enumerate((False, True, True)):
