@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
-import math
+import heapq
+import operator
 import typing as ty
 
 from oslo_log import log as logging
@@ -24,8 +25,8 @@ if ty.TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-# Of the time that Placement may be asked: for what does not find room. So many
-# seconds are saved up.
+# Of the time that Placement may be asked: what more is for what does not find
+# room, and the same for what fails. So many seconds are saved up.
 _FIFTH, _SAVED = 0.2, 3.0
 # Seconds for which room that was found is good. A sweep can last as long.
 _FRESH = 5.0
@@ -48,12 +49,14 @@ class Asking:
     ) -> None:
         self._eyes, self._ledger, self._clock = eyes, ledger, clock
         self._extra = times.Allowance(_SAVED)
-        self._asks_at = -math.inf
+        self._failures = times.Allowance(_SAVED)
+        self._asks_at: float | None = None
 
     def begin(self, run: known.Run) -> None:
         """Earn what may be spent in a sweep."""
-        self._extra.earn(
-            run.now.seconds, run.section.probe_budget / 100 * _FIFTH)
+        for allowance in (self._extra, self._failures):
+            allowance.earn(
+                run.now.seconds, run.section.probe_budget / 100 * _FIFTH)
 
     def _asked(
         self, item: _Item, ask: collections.abc.Callable[[_Item], _Answer],
@@ -83,15 +86,19 @@ class Asking:
         If it allows none yet, what room was found just now is good still.
         """
         now, result = self._clock().seconds, run.result
+        if self._asks_at is None:
+            # With --once there is no other sweep.
+            self._asks_at = now - pacing.LONGEST
         if now < self._asks_at:
             run.answers.rooms.update(
                 (question, room) for question, (room, at)
                 in self._ledger.rooms.items()
                 if question in projects and room and now < at + _FRESH)
         else:
-            self._ask_rooms(projects, run)
-            self._asks_at = now + pacing.asks_in(
-                result.probe_seconds, run.section.probe_budget)
+            late = min(now - self._asks_at, pacing.LONGEST)
+            self._ask_rooms(projects, late, run)
+            self._asks_at = max(now, now - late + pacing.asks_in(
+                result.probe_seconds, run.section.probe_budget))
         run.answers.rooms_end = True
         now = self._clock().seconds
         result.asks_in = max(self._asks_at - now, 0.0)
@@ -102,34 +109,43 @@ class Asking:
             default=0.0)
 
     def _ask_rooms(
-        self, projects: dict[values.Question, set[str]], run: known.Run
+        self, projects: dict[values.Question, set[str]], late: float,
+        run: known.Run,
     ) -> None:
         """Ask for the time that one sweep may.
 
         There is no room for what asks for more than what has none.
         What fails takes long. Where it is to be expected, only what is saved
-        up is spent on it.
+        up is spent on it. After a failure only what was answered before is
+        asked about.
+
+        :param late: for how many seconds that was allowed.
         """
         ledger, result = self._ledger, run.result
-        most = pacing.most_seconds(run.section.probe_budget)
+        most = pacing.most_seconds(run.section.probe_budget, late)
         full: list[values.Question] = []
-        for question, askers in projects.items():
+        failed: set[values.Question] = set()
+        for question in self._least_first(projects):
             if run.stopped():
                 break
-            now = self._clock().seconds
-            fails = ledger.waste.is_charged(question, now) or (
-                question not in ledger.rooms
-                and all(ledger.waste.is_charged(one, now) for one in askers))
+            if question in run.answers.rooms or question in failed:
+                continue
+            askers, now = projects[question], self._clock().seconds
+            is_new = question not in ledger.rooms
+            fails = ledger.waste.is_charged(question, now) or (is_new and all(
+                ledger.waste.is_charged(one, now) for one in askers))
             room: values.Room | None = None
             if any(question.asks_for_more(than) for than in full[:_COMPARED]):
                 room = values.Room(0)
-            elif result.probe_seconds >= most or (fails and not self._extra):
+            elif result.probe_seconds >= most or (is_new and failed) or (
+                    fails and not self._failures):
                 continue
             else:
                 room, seconds = self._asked(question, self._eyes.room, run)
                 result.probes += 1
                 if room is None:
-                    self._extra.spend(seconds)
+                    failed.add(question)
+                    self._failures.spend(seconds)
                     self._failed(question, askers)
                     continue
                 result.probe_seconds += seconds
@@ -137,6 +153,21 @@ class Asking:
                     full.append(question)
             run.answers.rooms[question] = room
             ledger.rooms[question] = room, self._clock().seconds
+
+    def _least_first(
+        self, questions: collections.abc.Collection[values.Question]
+    ) -> collections.abc.Iterator[values.Question]:
+        """Yield questions, some again; before each what it asks for more than.
+
+        If that has no room, as the last time, nobody need ask the other.
+        """
+        least = [
+            question for question in heapq.nsmallest(
+                _COMPARED, questions, key=operator.attrgetter('size'))
+            if not self._ledger.rooms.get(question, (None, 0.0))[0]]
+        for question in questions:
+            yield from (than for than in least if question.asks_for_more(than))
+            yield question
 
     def _failed(
         self, question: values.Question,

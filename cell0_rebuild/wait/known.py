@@ -114,6 +114,7 @@ class Run:
 
     :param checked: whether it was asked if nova-api or Keystone is away.
     :param placement_answers: whether Placement answers, though not all.
+    :param unanswered: how often requests were made that got no answer yet.
     :param waiting: who waits, by the UUIDs.
     """
 
@@ -123,6 +124,7 @@ class Run:
     stopped: collections.abc.Callable[[], bool]
     checked: bool = False
     placement_answers: bool = False
+    unanswered: int = 0
     waiting: dict[str, values.Waiting] = dataclasses.field(
         default_factory=dict)
     answers: Answers = dataclasses.field(default_factory=Answers)

@@ -36,6 +36,8 @@ LOG = logging.getLogger(__name__)
 
 # Seconds. No sweep goes on with requests for longer.
 _PASS = 5.0
+# So often it makes requests that get no answer yet.
+_UNANSWERED = 3
 
 
 class Sweeper:
@@ -75,7 +77,8 @@ class Sweeper:
         try:
             # Those that come next are also sooner in the next sweep.
             while decision.command is not None and not stopped() and (
-                    run.result.request_seconds < _PASS):
+                    run.result.request_seconds < _PASS
+                    and run.unanswered < self._unanswered()):
                 self._obey(decision.command, run)
                 decision = self._decide(seen, run)
         finally:
@@ -212,7 +215,17 @@ class Sweeper:
         answers = self._hands.request(
             [request.server for request in requests])
         run.result.request_seconds += self._clock().seconds - started
+        run.unanswered += any(
+            answer.outcome is values.Outcome.NOT_YET for answer in answers)
         self._note(list(zip(requests, answers)), run)
+
+    def _unanswered(self) -> int:
+        """Return how often a sweep may make requests that get no answer yet.
+
+        What comes of them may tell that no more are to be made.
+        """
+        hosts = self._ledger.builds.hosts
+        return 1 if hosts.failing or hosts.stopped else _UNANSWERED
 
     def _note(
         self, answers: list[tuple[values.Request, values.Answer]],

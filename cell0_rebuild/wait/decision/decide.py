@@ -9,9 +9,9 @@ ledger.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
-import math
 import typing as ty
 
 from cell0_rebuild.wait.decision import batch
@@ -23,6 +23,12 @@ from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from oslo_config import cfg
+
+
+# What was never asked has its turn as if it had waited so many seconds longer.
+_NEW = 3600.0
+# So many times as often it is asked what had room the last time.
+_WITH_ROOM = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,9 +134,9 @@ class Decision:
     def _unknown(self) -> dict[values.Question, set[str]]:
         """Return the questions that are to be asked, and of which projects.
 
-        Those come first on which nothing was wasted, and of these the one that
-        was not asked for the longest time. Then the least is first: there may
-        be no room for it.
+        Those come first on which nothing was wasted. They are dealt in turns
+        between projects: who asks for much has each of it asked as much more
+        seldom. Who had room the last time is asked more often.
         """
         projects: dict[values.Question, set[str]] = {}
         for queue in self._seen.queues:
@@ -139,11 +145,20 @@ class Decision:
                     self._rest(question) is None):
                 projects.setdefault(question, set()).add(queue.project_id)
         waste, now = self._ledger.waste, self._now.seconds
+        count = collections.Counter(
+            one for askers in projects.values() for one in askers)
+
+        def turn(question: values.Question) -> float:
+            """Return what is less for a question whose turn is sooner."""
+            seen = self._ledger.first_seen.get(question, now)
+            room, at = self._ledger.rooms.get(question, (None, seen - _NEW))
+            return (at - now) * (_WITH_ROOM if room else 1) / min(
+                count[one] for one in projects[question])
+
         return dict(sorted(projects.items(), key=lambda item: (
             waste.of(item[0], now),
             min(waste.of(one, now) for one in item[1]),
-            self._ledger.rooms.get(item[0], (None, -math.inf))[1],
-            item[0].size)))
+            turn(item[0]))))
 
     def reasons(self) -> dict[str, values.Reason]:
         """Return why each server waits that was not sent by now.

@@ -11,8 +11,8 @@ from cell0_rebuild.wait import values
 
 # Seconds between two sweeps; the second while servers come back.
 _SHORTEST, _MOVING, LONGEST = 2.0, 0.25, 60.0
-# Seconds that no sweep asks for longer.
-_PASS = 5.0
+# Seconds that no sweep asks for longer, and of which it may use the budget.
+_PASS, _SOON = 5.0, 6.0
 # A service rests so many times as long as a sweep of its takes, unless servers
 # come back.
 _RESTS = 4
@@ -61,12 +61,13 @@ def next_try(
         server.uuid, server.failures, backoff, backoff_max)
 
 
-def most_seconds(budget: int) -> float:
+def most_seconds(budget: int, late: float = 0.0) -> float:
     """Return how long Placement may be asked for room in one sweep.
 
     :param budget: how much of its time may be spent, in percent.
+    :param late: for how many seconds that was allowed. A sweep may be long.
     """
-    return min(_PASS, LONGEST * budget / 100)
+    return min(_PASS, min(_SOON + late, LONGEST) * budget / 100)
 
 
 def asks_in(probe_seconds: float, budget: int) -> float:

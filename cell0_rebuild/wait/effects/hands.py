@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections.abc
 import concurrent.futures
 import contextvars
+import time
 import typing as ty
 
 from cell0_rebuild.wait.census import images
@@ -49,30 +50,51 @@ class Hands:
         self._context, self._conf = context, conf
         self._client, self._patience = client, patience
         self._executor = concurrent.futures.ThreadPoolExecutor(_THREADS)
+        # The projects whose last request took longer than that.
+        self._slow: set[str] = set()
         self._open: dict[str, concurrent.futures.Future[values.Answer]] = {}
 
     def request(self, servers: _Servers) -> list[values.Answer]:
         """Request rebuilds, at the same time; return the answers in order.
 
         nova-api serves as many at once as there are owners who ask. Where it
-        takes long for one of them, the others do not wait.
+        takes long for one of them, the others do not wait, and the next time
+        not at all.
         """
         # All looks come before the first request: a look may fail.
         found = [self._look(server) for server in servers]
         asked = {
             server.uuid: self._executor.submit(
-                contextvars.copy_context().run, self._client.request,
-                server.uuid, server.project_id, looked)
+                contextvars.copy_context().run, self._ask, server, looked)
             for server, looked in zip(servers, found)
             if not isinstance(looked, values.Answer)}
-        done, _ = concurrent.futures.wait(asked.values(), self._patience)
+        slow = {server.uuid for server in servers
+                if server.project_id in self._slow}
+        concurrent.futures.wait(
+            [future for uuid, future in asked.items() if uuid not in slow],
+            self._patience)
+        done = {future for future in asked.values() if future.done()}
         self._open.update((uuid, future) for uuid, future in asked.items()
                           if future not in done)
+        self._slow.update(server.project_id for server in servers
+                          if server.uuid in self._open)
         return [
             looked if isinstance(looked, values.Answer)
             else asked[server.uuid].result() if asked[server.uuid] in done
             else values.Answer(values.Outcome.NOT_YET)
             for server, looked in zip(servers, found)]
+
+    def _ask(
+        self, server: values.Waiting, image: str | None
+    ) -> values.Answer:
+        """Request a rebuild; note whether that takes long."""
+        begun = time.monotonic()
+        try:
+            return self._client.request(server.uuid, server.project_id, image)
+        finally:
+            if self._patience is not None and (
+                    time.monotonic() - begun < self._patience):
+                self._slow.discard(server.project_id)
 
     def answered(self) -> dict[str, values.Answer]:
         """Return the answers that have come since, by the UUIDs."""

@@ -87,6 +87,7 @@ class Ledger:
     :ivar waste: of servers, kinds and projects.
     :ivar builds: on hosts, and how they have ended.
     :ivar rooms: the last answers of Placement, and when they came.
+    :ivar first_seen: when each question was there first.
     :ivar shares: of the quotas that projects use.
     :ivar short: what is short, where there is no room.
     :ivar accepted: the server whose rebuild was accepted last.
@@ -103,6 +104,7 @@ class Ledger:
         self.trusted: set[str] = set()
         self.away: dict[str, tuple[set[str], float]] = {}
         self.rooms: dict[values.Question, tuple[values.Room, float]] = {}
+        self.first_seen: dict[values.Question, float] = {}
         self.shares = times.Expiring[str, float](_SHARE_LIFE)
         self.short = times.Expiring[values.Question, values.Reason](
             _SHORT_LIFE)
@@ -177,6 +179,8 @@ class Ledger:
         self.away = {project_id: away for project_id, away
                      in self.away.items() if project_id in projects}
         questions = {shape.question for shape in shapes}
+        self.first_seen = {question: self.first_seen.get(question, now)
+                     for question in questions}
         self.rooms = {question: room for question, room in self.rooms.items()
                       if question in questions}
         self._widths = {shape: width for shape, width in self._widths.items()

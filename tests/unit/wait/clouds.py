@@ -61,6 +61,7 @@ class Cloud:
         self.shown, self.read = set(), set()
         self.checks, self.is_away = [], False
         self.slow, self.late, self.refused_twice = {}, {}, 0
+        self._waited_for = set()
         self.requests, self.landed, self.calls = [], {}, 0
         self.restart()
 
@@ -94,9 +95,10 @@ class Cloud:
         end, swept = self.seconds + seconds, None
         while self.seconds < end and not until():
             swept = self.sweeper.sweep()
-            self.seconds += pacing.interval(max(
-                swept.asks_in, pacing.asks_in(
-                    swept.probes * PROBE, self.section.probe_budget)),
+            # Most questions take no time here.
+            self.seconds += pacing.interval(
+                swept.asks_in if swept.probe_seconds else pacing.asks_in(
+                    swept.probes * PROBE, self.section.probe_budget),
                 is_moving, swept.has_room)
         return swept
 
@@ -204,7 +206,9 @@ class Cloud:
 
     def request(self, servers):
         late = [server for server in servers if server.project_id in self.slow]
-        self.seconds += 2 if late else 0
+        new = {server.project_id for server in late} - self._waited_for
+        self._waited_for |= new
+        self.seconds += 2 if new else 0
         for server in late:
             self.late[server.uuid] = (
                 server, self.seconds + self.slow[server.project_id])

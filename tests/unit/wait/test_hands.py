@@ -83,6 +83,28 @@ class HandsTest(testtools.TestCase):
         self.assertEqual({slow.uuid: ACCEPTED}, answers)
         self.assertEqual({}, found.answered())
 
+    def test_who_took_long_is_not_waited_for_until_it_is_fast(self):
+        server, takes = samples.server(1), []
+        client = mock.Mock(spec=rebuilds.RebuildClient)
+        client.request.side_effect = lambda *args: (
+            time.sleep(takes.pop()), ACCEPTED)[1]
+        found = hands.Hands(None, self.conf, client, patience=1.0)
+
+        def request(seconds):
+            """Return what is answered at once, and whether it took long."""
+            takes.append(seconds)
+            begun = time.monotonic()
+            [answer] = found.request([server])
+            waited = time.monotonic() - begun > 0.4
+            while answer.outcome is values.Outcome.NOT_YET and (
+                    not found.answered()):
+                time.sleep(0.01)
+            return answer.outcome, waited
+        self.assertEqual(
+            [(values.Outcome.NOT_YET, True), (values.Outcome.NOT_YET, False),
+             (values.Outcome.NOT_YET, False), (values.Outcome.ACCEPTED, True)],
+            [request(seconds) for seconds in (1.2, 1.2, 0.5, 0.5)])
+
     def test_who_is_held_is_not_asked_for(self):
         client = mock.Mock(spec=rebuilds.RebuildClient)
         self.decision = operator_decisions.Decision(held=True)

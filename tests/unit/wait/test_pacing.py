@@ -73,10 +73,15 @@ class IntervalTest(testtools.TestCase):
             pacing.asks_in(seconds, budget), False, True))
 
     @ddt.unpack
-    @ddt.data((1, 0.6), (5, 3.0), (8, 4.8), (9, 5.0), (100, 5.0))
-    def test_a_sweep_may_ask_for_what_a_minute_allows_up_to_five_seconds(
+    @ddt.data((1, 0.06), (5, 0.3), (50, 3.0), (84, 5.0), (100, 5.0))
+    def test_a_sweep_may_ask_for_what_six_seconds_allow_up_to_five_seconds(
             self, budget, seconds):
         self.assertAlmostEqual(seconds, pacing.most_seconds(budget))
+
+    @ddt.unpack
+    @ddt.data((0, 0.3), (4, 0.5), (54, 3.0), (3600, 3.0))
+    def test_a_sweep_that_comes_late_may_ask_for_longer(self, late, seconds):
+        self.assertAlmostEqual(seconds, pacing.most_seconds(5, late))
 
     @hypothesis.given(
         st.floats(0, 1), st.integers(1, 100), st.booleans())

@@ -241,6 +241,25 @@ class SweepTest(SweepTestCase):
         self.sweep()
         self.assertEqual(5, len(self.requested()))
 
+    def sent_without_an_answer(self):
+        """Return how often a sweep makes requests that get no answer yet."""
+        for number in range(40):
+            self.cloud.wait(1, f'slow-{number}')
+        sent = []
+        self.cloud.request = lambda servers: sent.append(servers) or [
+            values.Answer(values.Outcome.NOT_YET) for _ in servers]
+        self.sweep()
+        return len(sent)
+
+    def test_a_sweep_makes_requests_without_an_answer_three_times(self):
+        self.assertEqual(3, self.sent_without_an_answer())
+
+    def test_it_makes_such_requests_once_where_a_build_has_failed(self):
+        self.cloud.ended.append(values.Build(
+            'failed', 'a', values.State.FAILED_ON_HOST, samples.NOON,
+            frozenset(['host-0'])))
+        self.assertEqual(1, self.sent_without_an_answer())
+
     def test_a_sweep_that_is_stopped_asks_for_nothing_more(self):
         self.cloud.wait(2)
         self.sweep(stopped=lambda: bool(self.cloud.asked))
