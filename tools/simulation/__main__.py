@@ -7,6 +7,7 @@ The results are in .state/simulation.
 
 import argparse
 import json
+import logging
 
 from tools import tables
 from tools.simulation import parts
@@ -30,6 +31,8 @@ def main():
     options = parser.parse_args()
     if unknown := set(options.parts) - {*parts.PARTS}:
         parser.error(f'no such part: {", ".join(unknown)}')
+    # What goes wrong is meant to.
+    logging.getLogger('cell0_rebuild').setLevel(logging.ERROR)
     STATE.mkdir(parents=True, exist_ok=True)
     for part in options.parts or parts.PARTS:
         path = STATE / f'{part}.json'

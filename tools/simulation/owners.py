@@ -44,7 +44,7 @@ class Owners:
         self._world.at((number + 1) * self._pause, self._try, number + 1)
 
     def _retry(self, request):
-        placed = self._world.retry(request)
+        placed = self._world.retry(request) is not None
         if placed:
             alike = self._alike[request.project, request.flavor]
             self._world.inversions += next(iter(alike)) != request.number

@@ -2,15 +2,22 @@
 
 """What is run for each table."""
 
+from concurrent import futures
+import dataclasses
 import datetime
 import functools
+import itertools
 import typing as ty
 
+from tools.simulation import offenders
 from tools.simulation import owners
 from tools.simulation import results
 from tools.simulation import service
 from tools.simulation import workload
 from tools.simulation import world as worlds
+
+# Over so many projects offenders are spread.
+_OFFENDING = 30
 
 POLICIES = {
     results.POLLING: owners.polling,
@@ -25,6 +32,19 @@ AGINGS = {results.POLLING: owners.polling, **{
     for name, days in {'6 hours': 0.25, '1 day': 1, '3 days': 3,
                        '7 days': 7, '30 days': 30}.items()}}
 
+OFFENDERS = {results.NOBODY: functools.partial(service.Service, 'fair'), **{
+    name: functools.partial(offenders.Beside, offender, _OFFENDING)
+    for name, offender in offenders.OFFENDERS.items()}}
+
+_OUTAGE = {'outage': workload.SCENARIOS['outage']}
+# With many who wait each sweep takes its time.
+_SHORTER = {
+    'outage': dataclasses.replace(
+        workload.SCENARIOS['outage'], hours=6, until=9),
+    'full': dataclasses.replace(
+        workload.SCENARIOS['full'], hours=6, until=8, floods=range(6)),
+    'trickle': dataclasses.replace(
+        workload.SCENARIOS['trickle'], hours=16, until=16)}
 
 
 class Part(ty.NamedTuple):
@@ -35,15 +55,16 @@ class Part(ty.NamedTuple):
 
     tables: tuple
     policies: dict
-    scenarios: tuple = ('outage',)
+    scenarios: ty.Mapping = _OUTAGE
     spreading: bool = True
 
 
 PARTS = {
     'policies': Part((results.policies, results.waits), POLICIES,
-                     tuple(workload.SCENARIOS)),
+                     workload.SCENARIOS),
     'agings': Part((results.agings,), AGINGS),
-    'packing': Part((results.packing,), POLICIES, spreading=False)}
+    'packing': Part((results.packing,), POLICIES, spreading=False),
+    'offenders': Part((results.offenders,), OFFENDERS, _SHORTER)}
 
 
 def run(scenario, seed, make, spreading=True):
@@ -56,10 +77,14 @@ def run(scenario, seed, make, spreading=True):
 def measure(name, tell):
     """Run each policy of a part in each of its scenarios, with all seeds."""
     part, found = PARTS[name], {}
-    for scenario in part.scenarios:
-        for policy, make in part.policies.items():
+    with futures.ProcessPoolExecutor() as pool:
+        runs = {(scenario, policy): [
+            pool.submit(run, part.scenarios[scenario], seed,
+                        part.policies[policy], part.spreading)
+            for seed in results.SEEDS] for scenario, policy
+            in itertools.product(part.scenarios, part.policies)}
+        for (scenario, policy), seeds in runs.items():
             tell(f'{scenario}: {policy}')
             found.setdefault(scenario, {})[policy] = [
-                run(workload.SCENARIOS[scenario], seed, make, part.spreading)
-                for seed in results.SEEDS]
+                one.result() for one in seeds]
     return found

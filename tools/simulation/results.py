@@ -7,7 +7,7 @@ import statistics
 
 from tools.simulation import workload
 
-POLLING = 'owners poll'
+POLLING, NOBODY = 'owners poll', 'nobody'
 
 # Of five seeds, half of an interval of 95 % in standard errors (Student).
 SEEDS = range(1, 6)
@@ -92,7 +92,8 @@ def agings(found):
     ways = found['outage']
     for way, runs in ways.items():
         if way != POLLING:
-            yield (way, *_means(runs, 'others'), _by_polling(runs, ways),
+            yield (way, *_means(runs, 'others'),
+                   _by_polling(runs, ways),
                    *_means(runs, 'flooding', 'longest'))
 
 
@@ -102,14 +103,31 @@ def packing(found):
         yield row
 
 
+def offenders(found):
+    """What those wait who do no wrong, beside 30 projects that do."""
+    yield ('scenario', 'what goes wrong', 'placed',
+           'scheduler calls in vain per placed',
+           'wait of those who did not flood, h', 'by that without',
+           'wait of those who did, by that without')
+    for scenario, ways in found.items():
+        for way, runs in ways.items():
+            yield (scenario, way, f'{sum(run["placed"] for run in runs):,}',
+                   *_means(runs, 'disturbed', 'others'),
+                   *('' if way == NOBODY else _by(runs, ways[NOBODY], name)
+                     for name in ('others', 'flooding')))
+
+
 def _means(runs, *names):
     return (_spread(run[name] for run in runs) for name in names)
 
 
 def _by_polling(runs, ways):
-    """Return the wait of the others by that with polling, seed by seed."""
-    return _spread(run['others'] / polling['others']
-                   for run, polling in zip(runs, ways[POLLING]))
+    return _by(runs, ways[POLLING], 'others')
+
+
+def _by(runs, than, name):
+    """Return the wait of some by that in other runs, seed by seed."""
+    return _spread(run[name] / other[name] for run, other in zip(runs, than))
 
 
 def _spread(values):

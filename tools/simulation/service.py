@@ -18,19 +18,22 @@ from tests.unit.wait import samples
 from tools.simulation import workload
 
 # Seconds that Placement takes for a probe of a full cloud; measured.
-_PROBE = 0.03
+PROBE = 0.03
 # Assumed: seconds from a request to the claim, and from there to ACTIVE.
-_CLAIM, _BUILD = 0.5, 20.0
+_CLAIM, BUILD = 0.5, 20.0
 
 
 @dataclasses.dataclass(eq=False)
-class _Server:
+class Server:
+    """A server that waits, as the simulation and as the service know it."""
+
     request: workload.Request
     kind: values.Kind
     record: values.Waiting
 
 
-def _time(seconds):
+def moment(seconds):
+    """Return when a moment of the simulation is."""
     return samples.NOON + datetime.timedelta(seconds=seconds)
 
 
@@ -49,6 +52,8 @@ class Service:
         self._queues = collections.defaultdict(list)
         self._known, self._ended, self._sent = {}, {}, set()
         self._builds = collections.deque(maxlen=10)
+        # How long a sweep has waited for answers by now.
+        self._spent = 0.0
         self._flavors = {values.Question(
             f'resources=VCPU:{flavor.cores},MEMORY_MB:{flavor.ram * 1024:.0f}'
         ): flavor for flavor in workload.FLAVORS}
@@ -63,25 +68,28 @@ class Service:
         world.at(0.0, self._turn)
 
     def _now(self):
-        return values.Now(_time(self._world.now), self._world.now)
+        seconds = self._world.now + self._spent
+        return values.Now(moment(seconds), seconds)
 
     def wait(self, request):
         """Have a server wait that asked for it."""
         record = values.Waiting(
             str(uuid.UUID(int=request.number)), str(request.project),
-            _time(request.at), datetime.datetime.max, True)
+            moment(request.at), datetime.datetime.max, True)
         # Those of other projects have others.
         kind = values.Kind(self._shapes[request.flavor], record.project_id)
-        server = self._known[record.uuid] = _Server(request, kind, record)
+        server = self._known[record.uuid] = Server(request, kind, record)
         self._queues[kind].append(server)
 
     def _turn(self):
-        self._after = itertools.count(1)
-        self._sweeper.sweep()
+        self._spent, self._after = 0.0, itertools.count(1)
+        swept = self._sweeper.sweep()
         shapes = {kind.shape for kind, servers in self._queues.items()
                   if servers}
-        self._world.at(self._world.now + pacing.interval(pacing.asks_in(
-            len(shapes) * _PROBE, self._section.probe_budget), False, False),
+        asks_in = swept.asks_in + pacing.asks_in(
+            len(shapes) * PROBE, self._section.probe_budget)
+        self._world.at(
+            self._now().seconds + pacing.interval(asks_in, False, False),
             self._turn)
 
     def census(self):
@@ -107,7 +115,7 @@ class Service:
         """Tell where a server is."""
         if uuid not in self._ended:
             return values.State.SENT
-        at, state = self._ended[uuid]
+        at, state, host = self._ended[uuid]
         if at > self._world.now:
             return values.State.SPAWNING
         self._sent.discard(uuid)
@@ -115,7 +123,7 @@ class Service:
         if state is values.State.LANDED:
             self._builds.append(values.Build(
                 uuid, self._known[uuid].record.project_id, state,
-                self._now().utc))
+                self._now().utc, frozenset([host])))
         return state
 
     def builds(self, begin):
@@ -150,11 +158,14 @@ class Service:
             alike = self._queues[server.kind]
             self._world.inversions += any(
                 map(self._is_ready, alike[:alike.index(server)]))
-            self._sent.add(record.uuid)
-            self._world.at(
-                self._world.now + next(self._after) * _CLAIM, self._try,
-                server)
+            self._at_scheduler(record.uuid, self._try, server)
         return [values.Answer(values.Outcome.ACCEPTED) for _ in servers]
+
+    def _at_scheduler(self, uuid, act, *arguments):
+        """Have something happen when the scheduler has a server."""
+        self._sent.add(uuid)
+        self._world.at(self._now().seconds + next(self._after) * _CLAIM,
+                       act, *arguments)
 
     def answered(self):
         """Return none: all are answered at once."""
@@ -162,11 +173,17 @@ class Service:
 
     def _try(self, server):
         world, record = self._world, server.record
-        if world.retry(server.request):
-            self._queues[server.kind].remove(server)
-            self._ended[record.uuid] = (
-                world.now + _BUILD, values.State.LANDED)
+        host = world.retry(server.request)
+        if host is None:
+            self._bury(server)
             return
-        self._ended[record.uuid] = world.now, values.State.BURIED
+        self._queues[server.kind].remove(server)
+        self._ended[record.uuid] = (
+            world.now + BUILD, values.State.LANDED, host)
+
+    def _bury(self, server):
+        record = server.record
+        self._ended[record.uuid] = (
+            self._world.now, values.State.BURIED, None)
         server.record = dataclasses.replace(
             record, failures=record.failures + 1, tried_at=self._now().utc)

@@ -17,6 +17,8 @@ class World:
     :ivar calls: how many calls of the scheduler there were for such servers.
     :ivar inversions: how many servers were tried, or got a host where each
         tries for himself, before an older one of the same project and flavor.
+    :ivar created: when servers got a host that did not wait, their projects
+        and their hosts.
     """
 
     def __init__(self, scenario, seed, policy, spreading=True):
@@ -28,6 +30,7 @@ class World:
         self.now, self.placed, self.calls, self.inversions = 0.0, 0, 0, 0
         self.asked = workload.Workload(scenario, seed)
         self.cloud = cloud.Cloud(spreading)
+        self.created = []
         self._used = [[0.0, 0.0] for _ in self.asked.quotas]
         self._scenario, self._policy = scenario, policy
         self._events, self._order = [], itertools.count()
@@ -58,11 +61,11 @@ class World:
             self._events, (when, next(self._order), act, arguments))
 
     def retry(self, request):
-        """Tell whether the scheduler has a host for a server that waits."""
-        placed = self._place(request)
+        """Return a host for a server that waits; None if there is none."""
+        host = self._place(request)
         self.calls += 1
-        self.placed += placed
-        return placed
+        self.placed += host is not None
+        return host
 
     def share(self, project):
         """Return which part of its quota a project uses."""
@@ -71,16 +74,18 @@ class World:
 
     def _place(self, request):
         host = self.cloud.schedule(request.flavor)
-        if host is None:
-            return False
-        request.placed_at = self.now
-        self._use(request, 1)
-        self.at(self.now + request.lifetime, self._end, request, host)
-        return True
+        if host is not None:
+            request.placed_at = self.now
+            self._use(request, 1)
+            self.at(self.now + request.lifetime, self._end, request, host)
+        return host
 
     def _ask(self, request):
-        if not self._place(request):
+        host = self._place(request)
+        if host is None:
             self._policy.wait(request)
+        else:
+            self.created.append((self.now, request.project, host))
 
     def _end(self, request, host):
         self.cloud.end(host, request.flavor)
