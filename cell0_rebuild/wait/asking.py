@@ -124,12 +124,10 @@ class Asking:
         ledger, result = self._ledger, run.result
         most = pacing.most_seconds(run.section.probe_budget, late)
         full: list[values.Question] = []
-        failed: set[values.Question] = set()
+        has_failed = False
         for question in self._least_first(projects):
             if run.stopped():
                 break
-            if question in run.answers.rooms or question in failed:
-                continue
             askers, now = projects[question], self._clock().seconds
             is_new = question not in ledger.rooms
             fails = ledger.waste.is_charged(question, now) or (is_new and all(
@@ -137,14 +135,14 @@ class Asking:
             room: values.Room | None = None
             if any(question.asks_for_more(than) for than in full[:_COMPARED]):
                 room = values.Room(0)
-            elif result.probe_seconds >= most or (is_new and failed) or (
+            elif result.probe_seconds >= most or (is_new and has_failed) or (
                     fails and not self._failures):
                 continue
             else:
                 room, seconds = self._asked(question, self._eyes.room, run)
                 result.probes += 1
                 if room is None:
-                    failed.add(question)
+                    has_failed = True
                     self._failures.spend(seconds)
                     self._failed(question, askers)
                     continue
@@ -156,18 +154,18 @@ class Asking:
 
     def _least_first(
         self, questions: collections.abc.Collection[values.Question]
-    ) -> collections.abc.Iterator[values.Question]:
-        """Yield questions, some again; before each what it asks for more than.
+    ) -> collections.abc.Iterable[values.Question]:
+        """Return the questions, each after those that it asks for more than.
 
-        If that has no room, as the last time, nobody need ask the other.
+        If one of the least has no room, as the last time, nobody need ask it.
         """
         least = [
             question for question in heapq.nsmallest(
                 _COMPARED, questions, key=operator.attrgetter('size'))
             if not self._ledger.rooms.get(question, (None, 0.0))[0]]
-        for question in questions:
-            yield from (than for than in least if question.asks_for_more(than))
-            yield question
+        return dict.fromkeys(
+            one for question in questions
+            for one in (*filter(question.asks_for_more, least), question))
 
     def _failed(
         self, question: values.Question,

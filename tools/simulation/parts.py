@@ -32,7 +32,7 @@ AGINGS = {results.POLLING: owners.polling, **{
     for name, days in {'6 hours': 0.25, '1 day': 1, '3 days': 3,
                        '7 days': 7, '30 days': 30}.items()}}
 
-OFFENDERS = {results.NOBODY: functools.partial(service.Service, 'fair'), **{
+OFFENDERS = {results.NOBODY: POLICIES['service, fair'], **{
     name: functools.partial(offenders.Beside, offender, _OFFENDING)
     for name, offender in offenders.OFFENDERS.items()}}
 

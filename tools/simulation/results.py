@@ -92,8 +92,7 @@ def agings(found):
     ways = found['outage']
     for way, runs in ways.items():
         if way != POLLING:
-            yield (way, *_means(runs, 'others'),
-                   _by_polling(runs, ways),
+            yield (way, *_means(runs, 'others'), _by_polling(runs, ways),
                    *_means(runs, 'flooding', 'longest'))
 
 

@@ -30,6 +30,7 @@ class BudgetTest(isolation_base.IsolationTestCase):
     def test_a_thousand_shapes_cost_no_more_than_the_budget(self, projects):
         self.fill(1000, projects)
         self.cloud.run(HOUR / 5)
+        # The first sweep asks for three seconds, one at the end for 0.3.
         self.assertLess(self.asked_seconds(), 0.05 * HOUR / 5 + 3.3)
         times = [self.cloud.asked[shape(number).shape.question]
                  for number in range(1000)]
@@ -46,7 +47,9 @@ class BudgetTest(isolation_base.IsolationTestCase):
             self.cloud.refused = {shape(0)}
             self.cloud.run(HOUR / 6, is_moving=is_moving)
             asked[is_moving] = self.asked_seconds()
-            self.assertLess(asked[is_moving], 6 * budget + 6)
+            # The first sweep may ask for five seconds at once, like a minute.
+            self.assertLess(
+                asked[is_moving], 6 * budget + min(5, 0.6 * budget) + 1)
         self.assertLessEqual(asked[True], 1.1 * asked[False])
 
     def come_back(self, takes, room=999):
