@@ -10,6 +10,7 @@ import testtools
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 README = TESTS / 'README.rst'
 PACKAGE = TESTS.parent / 'cell0_rebuild'
+DESIGN = TESTS.parent / 'doc/source/contributor/design.rst'
 # What of cell0_rebuild/move others may use. All else there writes rows of a
 # server that moves, and is used by these. Each is a subject that its users ask
 # for: one module in front of all would only pass their calls on.
@@ -103,6 +104,17 @@ class FrontDoorTest(testtools.TestCase):
                      'from cell0_rebuild.move.api_db import end',
                      'def late():\n    from cell0_rebuild.move import api_db'):
             self.assertEqual({'api_db'}, used_of_move(text), text)
+
+
+class DesignTest(testtools.TestCase):
+
+    def test_the_page_says_where_each_module_of_a_rebuild_belongs(self):
+        page = DESIGN.read_text().partition('\nLayout\n')[2]
+        for path in PACKAGE.rglob('*.py'):
+            if (path.stem != '__init__'
+                    and path.relative_to(PACKAGE).parts[0] not in (
+                        'wait', 'cmd')):
+                self.assertIn(f'``{path.stem}``', page, path)
 
 
 class LayoutTest(testtools.TestCase):
