@@ -5,6 +5,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import datetime
 import random
 import threading
 import time
@@ -34,9 +35,12 @@ class Known:
     :param description: what it may be; more than one after an answer that
         does not say whether it was changed. So is locked.
     :param tags: those that were accepted.
-    :param rebuilt: a rebuild was accepted.
+    :param rebuilds: when each rebuild that was accepted was sent, by the ID of
+        the request. All times are as Nova stores them.
     :param reset: a reset of its state was accepted, or may have been.
     :param deleted: a delete was accepted; None if nobody knows.
+    :param deletes: when each delete that was not refused was sent and
+        answered.
     """
 
     def __init__(self, server_id, port):
@@ -45,17 +49,26 @@ class Known:
         self.description = {None}
         self.locked = {False}
         self.tags = set()
-        self.rebuilt = False
+        self.rebuilds = {}
         self.reset = False
         self.deleted = False
+        self.deletes = []
         self.change = threading.Lock()
 
-    def note_delete(self, answer):
-        """Remember how a delete was answered."""
+    def delete(self, ask):
+        """Delete it; remember how that was answered, and return the answer.
+
+        :param ask: sends the request.
+        """
+        sent = _now()
+        answer = ask()
+        if answer.ok or answer.status_code >= 500:
+            self.deletes.append((sent, _now()))
         if answer.ok:
             self.deleted = True
         elif answer.status_code >= 500 and not self.deleted:
             self.deleted = None
+        return answer
 
 
 class Crowd:
@@ -163,8 +176,10 @@ class Crowd:
         return self.add(client, chance)
 
     def _rebuild(self, client, server, chance):
+        sent = _now()
         answer = client.rebuild(server.id)
-        server.rebuilt |= answer.ok
+        if answer.ok:
+            server.rebuilds[answer.headers['X-OpenStack-Request-Id']] = sent
         return answer
 
     def _show(self, client, server, chance):
@@ -184,7 +199,7 @@ class Crowd:
         with _changing(server) as free:
             if not free:
                 return None
-            created = not server.rebuilt
+            created = not server.rebuilds
             answer = client.ask('PUT', f'/servers/{server.id}', {
                 'server': {'description': wanted}})
             if answer.status_code >= 500 or (
@@ -228,17 +243,20 @@ class Crowd:
         return answer
 
     def _delete(self, client, server, chance):
-        answer = client.ask('DELETE', f'/servers/{server.id}')
-        server.note_delete(answer)
-        return answer
+        return server.delete(
+            lambda: client.ask('DELETE', f'/servers/{server.id}'))
 
     def _force_delete(self, client, server, chance):
-        answer = self._order(client, server, {'forceDelete': None})
-        server.note_delete(answer)
-        return answer
+        return server.delete(
+            lambda: self._order(client, server, {'forceDelete': None}))
 
     def _order(self, client, server, action):
         return client.ask('POST', f'/servers/{server.id}/action', action)
+
+
+def _now():
+    return datetime.datetime.now(datetime.timezone.utc).replace(
+        microsecond=0, tzinfo=None)
 
 
 def _is_scheduled(answer):

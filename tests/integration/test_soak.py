@@ -103,7 +103,7 @@ class SoakTest(stress_base.StressTestCase):
     def came_back(self, crowd):
         """Return the servers that are ACTIVE and that no client rebuilt."""
         return [one for one in self.shown() if one['status'] == 'ACTIVE'
-                and not crowd.servers[one['id']].rebuilt]
+                and not crowd.servers[one['id']].rebuilds]
 
     def assert_reasons(self):
         """Check that each in cell0 waits, and its owner reads what is so."""

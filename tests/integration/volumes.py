@@ -34,7 +34,8 @@ class _Handler(standins._Handler):
         if parts[-1] == 'attachments':
             self.respond(self.cinder.reserve(
                 body['attachment']['volume_uuid'],
-                body['attachment']['instance_uuid']))
+                body['attachment']['instance_uuid'],
+                self.headers['X-OpenStack-Request-ID']))
         elif 'os-reimage' in body:
             self.cinder.write_image(parts[-2], body['os-reimage']['image_id'])
             self.respond({})
@@ -66,19 +67,25 @@ class Cinder(standins._Server):
         self.handler = type('Handler', (_Handler,), {'cinder': self})
         super()._setUp()
         self.written = {}
-        self._attachments = {}
+        self._attachments, self._makers = {}, {}
         self._lock = threading.Lock()
 
-    def attachments_of(self, server_id):
-        """Return the IDs of the attachments of a server."""
+    def makers_of(self, server_id):
+        """Return by which request each attachment of a server was made."""
         with self._lock:
-            return {identity for identity, found in self._attachments.items()
+            return {identity: self._makers[identity]
+                    for identity, found in self._attachments.items()
                     if found['instance'] == server_id}
 
-    def servers(self):
-        """Return the IDs of all servers that have an attachment."""
+    def servers(self, but=()):
+        """Return the IDs of all servers that have an attachment.
+
+        :param but: requests; what they have made does not count.
+        """
         with self._lock:
-            return {found['instance'] for found in self._attachments.values()}
+            return {found['instance']
+                    for identity, found in self._attachments.items()
+                    if self._makers[identity] not in but}
 
     def volume(self, identity):
         """Describe a volume."""
@@ -101,10 +108,11 @@ class Cinder(standins._Server):
         return found and {'attachment': {
             'id': identity, 'connection_info': {}, **found}}
 
-    def reserve(self, volume_id, server_id):
-        """Make an attachment."""
+    def reserve(self, volume_id, server_id, request_id=None):
+        """Make an attachment for a request to Nova."""
         made = str(uuid.uuid4())
         with self._lock:
+            self._makers[made] = request_id
             self._attachments[made] = {
                 'volume_id': volume_id, 'instance': server_id,
                 'status': 'reserved'}

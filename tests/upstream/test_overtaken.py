@@ -7,9 +7,12 @@ What is shown here is left out by :mod:`tests.integration.stress`,
 could not tell it from a fault of the package.
 """
 
+import threading
 import uuid
 
+from nova import context as nova_context
 from nova import exception
+from nova import objects
 
 from tests.faults import remains
 from tests.functional import base
@@ -19,6 +22,7 @@ from tests.functional.support import recovering
 
 _DRIVER = 'nova.virt.fake.FakeDriver'
 _CHECKS = 'nova.compute.api.API._checks_for_create_and_rebuild'
+_LOOK_FOR_REQUEST = 'nova.compute.api.API._delete_while_booting'
 _CLAIM = 'nova.compute.resource_tracker.ResourceTracker.instance_claim'
 _CONDUCTOR = 'nova.conductor.manager.ComputeTaskManager'
 _SCHEDULER = 'nova.scheduler.manager.SchedulerManager.select_destinations'
@@ -171,6 +175,20 @@ class OvertakenTest(base.FunctionalTestCase):
             1, len(self.cinder.attachments(self.volume))))
         self.assertNotIn(first, self.cinder.attachments(self.volume))
 
+    def test_a_rebuild_that_another_has_overtaken_leaves_an_attachment(self):
+        server = self.create('ACTIVE')
+        made = []
+
+        def rebuild(server):
+            self.rebuild_on_host(server, 'ACTIVE')
+            made.extend(self.cinder.attachments(self.volume))
+        self.in_the_middle(_CHECKS, rebuild)
+        # Cinder refuses to attach it twice on a host.
+        self.rebuild_on_host(server, 'ERROR')
+        [volume] = self.api.get_server_volumes(server['id'])
+        self.assertEqual({*made}, {*self.cinder.attachments(
+            self.volume)} - {volume['attachment_id']})
+
     def test_a_rebuild_after_a_delete_that_placement_fails_never_ends(self):
         server = self.create('ACTIVE')
 
@@ -187,6 +205,9 @@ class OvertakenTest(base.FunctionalTestCase):
             'compute_rebuild_instance', self.ended(server)))
         self._wait_for_server_parameter(server, {
             'status': 'REBUILD', 'OS-EXT-STS:task_state': 'rebuilding'})
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            nova_context.get_admin_context(), server['id'])
+        self.assertTrue(mapping.queued_for_delete)
 
     def test_a_delete_before_the_claim_leaves_a_row(self):
         self.in_the_middle(_CLAIM, self.remove_at_once)
@@ -194,6 +215,32 @@ class OvertakenTest(base.FunctionalTestCase):
             networks='none', image_uuid=self.image)})
         self._wait_for_assert(lambda: self.assertIn(
             remains.EXTRA, remains.of(server['id'])))
+
+    def test_a_delete_that_has_read_no_host_leaves_the_port_bound(self):
+        begun, built = threading.Event(), threading.Event()
+
+        def wait(*args, **kwargs):
+            begun.set()
+            built.wait(30)
+
+        def begin(server):
+            removal = threading.Thread(target=self.remove, args=[server])
+            removal.start()
+            self.addCleanup(removal.join)
+            begun.wait(30)
+        self.useFixture(base.Interception(_LOOK_FOR_REQUEST, before=wait))
+        self.in_the_middle(_CLAIM, begin)
+        port = self.neutron.port_1['id']
+        server = self.api.post_server({'server': self._build_server(
+            networks=[{'port': port}], image_uuid=self.image)})
+        self._wait_for_state_change(server, 'ACTIVE')
+        built.set()
+        self._wait_until_deleted(server)
+        self.assertEqual(
+            server['id'], self.neutron.show_port(port)['port']['device_id'])
+        self.assertEqual(['create'], [
+            action['action'] for action in
+            self.admin_api.get_instance_actions(server['id'])])
 
     def test_a_reset_in_a_build_loses_the_attachment(self):
         self.in_the_middle(f'{_DRIVER}.spawn', self.reset)
