@@ -306,6 +306,23 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sent(Request):
+    """A server whose rebuild was requested.
+
+    :param at: when the sweep began that requested it.
+    :param state: where it was seen last: if it is no longer SENT, the
+        scheduler has found it a host.
+    :param is_open: whether the request was not answered yet.
+    :param is_doubtful: whether it is one of a project that was doubted.
+    """
+
+    at: datetime.datetime
+    state: State = State.SENT
+    is_open: bool = False
+    is_doubtful: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Answer:
     """What was answered to a request for a rebuild.
 

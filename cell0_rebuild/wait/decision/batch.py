@@ -54,7 +54,8 @@ class Batch:
         self._has_others, self._hosts = has_others, ledger.builds.hosts
         self.requests: list[values.Request] = []
         self.waits: dict[candidates.Queue, values.Reason] = {}
-        self._full: dict[values.Kind, values.Reason] = {}
+        # By the kind, and whether the project is doubted.
+        self._full: dict[tuple[values.Kind, bool], values.Reason] = {}
         self._fill(queues)
 
     def _fill(self, queues: list[candidates.Queue]) -> None:
@@ -101,10 +102,10 @@ class Batch:
 
         Those of a kind that is told no are told so again.
         """
-        kind = queue.kind
-        reason = self._full.get(kind) or self._why_not(kind)
+        key = queue.kind, queue.project_id in self._ledger.doubted
+        reason = self._full.get(key) or self._why_not(*key)
         if reason is not None:
-            self._full[kind] = reason
+            self._full[key] = reason
         elif self._is_enough(queue.project_id):
             reason = (texts.PROJECT_FAILS
                       if self._hosts.failures(queue.project_id)
@@ -155,7 +156,9 @@ class Batch:
                 or self._ledger.why_rests(
                     server, self._now.seconds) is not None)
 
-    def _why_not(self, kind: values.Kind) -> values.Reason | None:
+    def _why_not(
+        self, kind: values.Kind, is_doubted: bool
+    ) -> values.Reason | None:
         """Return why no other server of a kind may be sent now."""
         ledger, shape = self._ledger, kind.shape
         if self._too_many():
@@ -164,7 +167,8 @@ class Batch:
         alike = self._at_scheduler[shape] + sum(
             request.kind.shape == shape for request in self.requests)
         if (alike >= ledger.width(kind, self._section.at_once)
-                or self._is_taken(shape) or self._is_checked(shape.group)
+                or self._is_taken(shape, is_doubted)
+                or self._is_checked(shape.group)
                 or len(self.requests) >= self._left_in_minute):
             return texts.OTHERS_FIRST
         return None
@@ -193,7 +197,7 @@ class Batch:
             sent.kind.shape for sent in self._sent if not sent.is_open)
 
     @functools.cached_property
-    def _sent(self) -> list[ledgers.Sent]:
+    def _sent(self) -> list[values.Sent]:
         """Those that have no host yet.
 
         The scheduler does not take so long: a conductor may have died.
@@ -202,15 +206,17 @@ class Batch:
                 if sent.state is values.State.SENT
                 and sent.at + ledgers.SLOW > self._now.utc]
 
-    def _is_taken(self, shape: values.Shape) -> bool:
+    def _is_taken(self, shape: values.Shape, is_doubted: bool) -> bool:
         """Tell whether all room may be gone to others.
 
         Placement did not know yet that they would take some. Servers of a
-        group may each need a host of its own.
+        group may each need a host of its own. A request that may well be
+        refused takes the room of those alone of which that is true as well.
         """
         room = self._answers.room_of(shape)
+        sent = [one for one in self._sent if is_doubted or not one.is_doubtful]
         others = [
-            *(one.kind.shape for one in (*self._sent, *self.requests)),
+            *(one.kind.shape for one in (*sent, *self.requests)),
             *self._ledger.claimed(shape.question)]
         if shape.group is not None:
             return len(others) >= room.hosts

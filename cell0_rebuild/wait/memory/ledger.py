@@ -53,6 +53,8 @@ _REFUSED = (values.Code.BLOCKED, values.Code.QUOTA)
 NO_ANSWER = (_Outcome.FAILED, _Outcome.AWAY, _Outcome.NO_KEYSTONE,
              _Outcome.BAD_CREDENTIALS)
 _AWAY = (*NO_ANSWER, _Outcome.LATER)
+# That do not make the next request of the project less likely to be accepted.
+_HOPEFUL = (_Outcome.ACCEPTED, _Outcome.NOT_YET, _Outcome.BUSY, _Outcome.GONE)
 # How long who got no answer rests, at first and at most.
 _SOON, _A_MINUTE = datetime.timedelta(seconds=2), datetime.timedelta(minutes=1)
 
@@ -62,21 +64,6 @@ _MANY = 3
 # After that one costs as much as a server that found a host has earned, of
 # which no more is kept.
 _CREDITS, _EARNED = 30, 5
-
-
-@dataclasses.dataclass(frozen=True)
-class Sent(values.Request):
-    """A server whose rebuild was requested.
-
-    :param at: when the sweep began that requested it.
-    :param state: where it was seen last: if it is no longer SENT, the
-        scheduler has found it a host.
-    :param is_open: whether the request was not answered yet.
-    """
-
-    at: datetime.datetime
-    state: values.State = _State.SENT
-    is_open: bool = False
 
 
 class Ledger:
@@ -92,16 +79,18 @@ class Ledger:
     :ivar short: what is short, where there is no room.
     :ivar accepted: the server whose rebuild was accepted last.
     :ivar trusted: the projects whose last request was accepted.
+    :ivar doubted: those that had a request refused since one was accepted.
     :ivar away: the projects whose requests got no answer since any was
         accepted: the servers, and when that was so last.
     """
 
     def __init__(self) -> None:
-        self.on_their_way: dict[str, Sent] = {}
+        self.on_their_way: dict[str, values.Sent] = {}
         self.rests, self.waste = rests.Rests(), waste.Waste()
         self.builds = broken_hosts.Builds()
         self.accepted: values.Waiting | None = None
         self.trusted: set[str] = set()
+        self.doubted: set[str] = set()
         self.away: dict[str, tuple[set[str], float]] = {}
         self.rooms: dict[values.Question, tuple[values.Room, float]] = {}
         self.first_seen: dict[values.Question, float] = {}
@@ -176,6 +165,7 @@ class Ledger:
             (shape, at) for shape, at in self._claims if at > now - _MINUTE]
         self.shares.keep(projects)
         self.trusted &= projects
+        self.doubted &= projects
         self.away = {project_id: away for project_id, away
                      in self.away.items() if project_id in projects}
         questions = {shape.question for shape in shapes}
@@ -233,10 +223,12 @@ class Ledger:
         former = self.on_their_way.pop(server.uuid, None)
         if former is None and outcome not in (*_AWAY, *_OF_PROJECTS):
             self._requested.append(now.seconds)
+        if outcome not in _HOPEFUL:
+            self.doubted.add(server.project_id)
         if outcome in (_Outcome.ACCEPTED, _Outcome.NOT_YET):
-            self._is_sent(request, outcome is _Outcome.NOT_YET, now)
+            self._note_sent(request, outcome is _Outcome.NOT_YET, now)
         elif outcome in _AWAY:
-            self._is_away(
+            self._note_away(
                 server, values.Reason(values.Code.AWAY, answer.text)
                 if outcome is _Outcome.LATER else texts.NO_ANSWER, now.seconds)
         else:
@@ -245,13 +237,14 @@ class Ledger:
             self.trusted.discard(server.project_id)
             self._refused(server, answer, section, now.seconds)
 
-    def _is_sent(
+    def _note_sent(
         self, request: values.Request, is_open: bool, now: values.Now
     ) -> None:
         """Note that a server is on its way, or perhaps is."""
         server = request.server
-        self.on_their_way[server.uuid] = Sent(
-            server, request.kind, now.utc, is_open=is_open)
+        self.on_their_way[server.uuid] = values.Sent(
+            server, request.kind, now.utc, is_open=is_open,
+            is_doubtful=is_open and server.project_id in self.doubted)
         if is_open:
             self.waste.charge(server.project_id, now.seconds)
             self.trusted.discard(server.project_id)
@@ -260,9 +253,10 @@ class Ledger:
         self.rests.end(server.project_id)
         self.accepted = server
         self.trusted.add(server.project_id)
+        self.doubted.discard(server.project_id)
         self.away.clear()
 
-    def _is_away(
+    def _note_away(
         self, server: values.Waiting, reason: values.Reason, now: float
     ) -> None:
         """Let a server rest whose request got no answer.
@@ -328,7 +322,7 @@ class Ledger:
         return True
 
     def _found_host(
-        self, sent: Sent, section: cfg.ConfigOpts.GroupAttr, now: float
+        self, sent: values.Sent, section: cfg.ConfigOpts.GroupAttr, now: float
     ) -> None:
         """Clear all above a server that found a host."""
         kind, project_id = sent.kind, sent.server.project_id
@@ -346,7 +340,7 @@ class Ledger:
                 account, min(left + 1, max(left, _EARNED)), now)
 
     def _found_no_host(
-        self, sent: Sent, section: cfg.ConfigOpts.GroupAttr, now: float
+        self, sent: values.Sent, section: cfg.ConfigOpts.GroupAttr, now: float
     ) -> None:
         """Charge who was refused by the scheduler.
 

@@ -27,6 +27,7 @@ LANDED, BURIED = values.State.LANDED, values.State.BURIED
 FAILED = values.State.FAILED_ON_HOST
 BUILDING = values.State.BUILDING
 ACCEPTED = values.Answer(values.Outcome.ACCEPTED)
+NOT_YET = values.Outcome.NOT_YET
 
 
 class DecideTestCase(testtools.TestCase):
@@ -109,6 +110,13 @@ class DecideTestCase(testtools.TestCase):
 
     def accept(self, request):
         self.ledger.answered(request, ACCEPTED, self.section, self.present())
+
+    def answer(self, outcome, project='late'):
+        """Answer a request of another project."""
+        self.number += 1
+        self.ledger.answered(
+            values.Request(samples.server(self.number, project), SMALL),
+            values.Answer(outcome, 'No.'), self.section, self.present())
 
     def settle(self, uuids, state=LANDED):
         for uuid in uuids:
@@ -291,6 +299,47 @@ class DecideTest(DecideTestCase):
         self.assertIs(values.Code.ORDER, self.refusal(servers=1).code)
         self.settle(sent, BUILDING)
         self.assertIsNone(self.refusal(servers=1))
+
+    def test_a_request_that_is_not_answered_takes_room(self):
+        self.widen()
+        self.answer(NOT_YET)
+        self.assertIsNotNone(self.refusal(servers=1))
+        self.assertIsNone(self.refusal(servers=2))
+
+    @ddt.data(values.Outcome.BLOCKED, values.Outcome.OVER_QUOTA,
+              values.Outcome.NO_ROLE, values.Outcome.AWAY)
+    def test_it_takes_none_if_its_project_was_refused(self, outcome):
+        self.widen()
+        self.answer(outcome)
+        self.answer(NOT_YET)
+        self.assertIsNone(self.refusal(servers=1))
+
+    @ddt.data(
+        [(values.Outcome.BUSY, 'late')], [(values.Outcome.GONE, 'late')],
+        [(values.Outcome.BLOCKED, 'another')],
+        [(values.Outcome.BLOCKED, 'late'), (values.Outcome.ACCEPTED, 'late')])
+    def test_it_takes_room_if_its_project_was_not_refused_since(self, before):
+        self.widen()
+        for outcome, project in before:
+            self.answer(outcome, project)
+        self.settle([*self.ledger.on_their_way])
+        self.answer(NOT_YET)
+        self.assertIsNotNone(self.refusal(servers=1))
+
+    def test_what_was_accepted_takes_room_though_another_is_refused(self):
+        self.widen()
+        for outcome in (values.Outcome.BLOCKED, values.Outcome.ACCEPTED,
+                        values.Outcome.BLOCKED):
+            self.answer(outcome)
+        self.assertIsNotNone(self.refusal(servers=1))
+
+    def test_those_of_projects_that_were_refused_take_room_of_each_other(self):
+        self.widen()
+        for project in ('late', 'a'):
+            self.answer(values.Outcome.BLOCKED, project)
+        self.answer(NOT_YET)
+        self.assertIsNotNone(self.refusal(servers=1))
+        self.assertIsNone(self.refusal(servers=2))
 
     def test_those_of_earlier_sweeps_count_for_what_goes_at_once(self):
         self.widen()
