@@ -108,6 +108,14 @@ class FrontDoorTest(testtools.TestCase):
 
 class DesignTest(testtools.TestCase):
 
+    def test_what_is_named_as_a_question_answers(self):
+        for path in PACKAGE.rglob('*.py'):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef) and (
+                        node.name.lstrip('_').startswith('is_')):
+                    self.assertNotEqual('None', ast.unparse(node.returns),
+                                        f'{path}: {node.name}')
+
     def test_the_page_says_where_each_module_of_a_rebuild_belongs(self):
         page = DESIGN.read_text().partition('\nLayout\n')[2]
         for path in PACKAGE.rglob('*.py'):
