@@ -26,8 +26,8 @@ class ShowingTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
         """Check that it is deleted, and what archiving leaves of it."""
         self._wait_until_deleted(self.server)
         self.assertEqual([], self.api.get_servers())
-        self.assertEqual(
-            {}, self._get_allocations_by_server_uuid(self.server['id']))
         # A conductor that is at work learns of it at its next step.
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, self._get_allocations_by_server_uuid(self.server['id'])), 10)
         self._wait_for_assert(lambda: archiving.assert_archived(
             self, self.server['id']), 10)
