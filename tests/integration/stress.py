@@ -5,12 +5,12 @@
 import collections
 import concurrent.futures
 import contextlib
-import datetime
 import random
 import threading
 import time
 import uuid
 
+from oslo_utils import timeutils
 import requests
 
 from tests.integration import clients
@@ -255,8 +255,7 @@ class Crowd:
 
 
 def _now():
-    return datetime.datetime.now(datetime.timezone.utc).replace(
-        microsecond=0, tzinfo=None)
+    return timeutils.utcnow().replace(microsecond=0)
 
 
 def _is_scheduled(answer):

@@ -67,13 +67,13 @@ class Cinder(standins._Server):
         self.handler = type('Handler', (_Handler,), {'cinder': self})
         super()._setUp()
         self.written = {}
-        self._attachments, self._makers = {}, {}
+        self._attachments = {}
         self._lock = threading.Lock()
 
     def makers_of(self, server_id):
         """Return by which request each attachment of a server was made."""
         with self._lock:
-            return {identity: self._makers[identity]
+            return {identity: found['maker']
                     for identity, found in self._attachments.items()
                     if found['instance'] == server_id}
 
@@ -83,9 +83,8 @@ class Cinder(standins._Server):
         :param but: requests; what they have made does not count.
         """
         with self._lock:
-            return {found['instance']
-                    for identity, found in self._attachments.items()
-                    if self._makers[identity] not in but}
+            return {found['instance'] for found in self._attachments.values()
+                    if found['maker'] not in but}
 
     def volume(self, identity):
         """Describe a volume."""
@@ -108,14 +107,16 @@ class Cinder(standins._Server):
         return found and {'attachment': {
             'id': identity, 'connection_info': {}, **found}}
 
-    def reserve(self, volume_id, server_id, request_id=None):
-        """Make an attachment for a request to Nova."""
+    def reserve(self, volume_id, server_id, maker):
+        """Make an attachment.
+
+        :param maker: the ID of the request to Nova that it is made for.
+        """
         made = str(uuid.uuid4())
         with self._lock:
-            self._makers[made] = request_id
             self._attachments[made] = {
                 'volume_id': volume_id, 'instance': server_id,
-                'status': 'reserved'}
+                'status': 'reserved', 'maker': maker}
         return self.attachment(made)
 
     def complete(self, identity):

@@ -106,7 +106,7 @@ class FrontDoorTest(testtools.TestCase):
             self.assertEqual({'api_db'}, used_of_move(text), text)
 
 
-class DesignTest(testtools.TestCase):
+class NamesTest(testtools.TestCase):
 
     def test_what_is_named_as_a_question_answers(self):
         for path in PACKAGE.rglob('*.py'):
@@ -115,6 +115,9 @@ class DesignTest(testtools.TestCase):
                         node.name.lstrip('_').startswith('is_')):
                     self.assertNotEqual('None', ast.unparse(node.returns),
                                         f'{path}: {node.name}')
+
+
+class DesignTest(testtools.TestCase):
 
     def test_the_page_says_where_each_module_of_a_rebuild_belongs(self):
         page = DESIGN.read_text().partition('\nLayout\n')[2]

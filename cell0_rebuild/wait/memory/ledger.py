@@ -79,7 +79,7 @@ class Ledger:
     :ivar short: what is short, where there is no room.
     :ivar accepted: the server whose rebuild was accepted last.
     :ivar trusted: the projects whose last request was accepted.
-    :ivar doubted: those that had a request refused since one was accepted.
+    :ivar doubted: those of which a request has failed since one was accepted.
     :ivar away: the projects whose requests got no answer since any was
         accepted: the servers, and when that was so last.
     """
@@ -170,7 +170,7 @@ class Ledger:
                      in self.away.items() if project_id in projects}
         questions = {shape.question for shape in shapes}
         self.first_seen = {question: self.first_seen.get(question, now)
-                     for question in questions}
+                           for question in questions}
         self.rooms = {question: room for question, room in self.rooms.items()
                       if question in questions}
         self._widths = {shape: width for shape, width in self._widths.items()

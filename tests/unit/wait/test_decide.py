@@ -149,10 +149,7 @@ class DecideTest(DecideTestCase):
     def test_one_is_requested_at_a_time_if_three_projects_get_no_answer(self):
         self.widen()
         for number in range(3):
-            self.ledger.answered(
-                values.Request(samples.server(project=str(number)), LARGE),
-                values.Answer(values.Outcome.AWAY), self.section,
-                self.present())
+            self.answer(values.Outcome.AWAY, str(number))
         self.assertEqual(1, len(self.decided().command.requests))
 
     def test_the_first_of_a_shape_is_requested_before_all_others(self):
