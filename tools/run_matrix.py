@@ -12,7 +12,6 @@ Its other rows stay, so that several machines, or days, can share them.
 
 import argparse
 import csv
-import datetime
 import os
 import pathlib
 import re
@@ -23,12 +22,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests import releases  # noqa: E402
+from tools import tables  # noqa: E402
 
 STATE = ROOT / '.state/matrix'
 SUITES = ('unit', 'functional')
 DOCS = ROOT / 'doc/source/admin/compatibility.csv'
 WRITTEN = ('Nova', 'Python', 'Its highest microversion',
-           'The added microversion', 'Passed', 'Skipped', 'Failed', 'Day')
+           'The added microversion', 'Passed', 'Skipped', 'Failed', 'Day',
+           'Commit')
 
 DEBIAN = '26-debian'
 # What a suite tells that did not run.
@@ -111,7 +112,7 @@ def written(ran=None, counts=()):
         last = before.get(first, ['not run'])
         if row == ran:
             passed, failed, skipped = counts
-            last = [passed, skipped, failed, datetime.date.today().isoformat()]
+            last = [passed, skipped, failed, *tables.measured()]
         yield [*first, highest, releases.next_to(highest), *last]
 
 

@@ -2,6 +2,7 @@
 
 """Tables of results, for the terminal and for the documentation."""
 
+import datetime
 import pathlib
 import subprocess
 import sys
@@ -21,13 +22,31 @@ def show(header, rows):
     OUT.print(shown)
 
 
+def measured():
+    """Tell the day, and the last commit that has changed the package.
+
+    :returns: both as text. A change that is in no commit is a ``+``.
+    """
+    def git(*words):
+        return subprocess.run(('git', *words), cwd=ROOT, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+
+    changed = git('status', '--porcelain', '--', 'cell0_rebuild')
+    return (datetime.date.today().isoformat(),
+            git('log', '-1', '--format=%h', '--', 'cell0_rebuild')
+            + '+' * bool(changed))
+
+
 def write(path, source, header, rows):
     """Write a table into the documentation, as reST.
+
+    Its title is the day and the code that it is of.
 
     :param path: of its file.
     :param source: the command that writes it.
     """
-    lines = [f'.. Written by {source} --write-docs.', '', '.. list-table::',
+    lines = [f'.. Written by {source} --write-docs.', '',
+             '.. list-table:: Measured on {}, of {}'.format(*measured()),
              '   :header-rows: 1', '']
     for row in (header, *rows):
         lines += [f'   {" " if number else "*"} - {cell}'.rstrip()

@@ -3,7 +3,6 @@
 """The matrix is green if the tests of each row were run and have passed."""
 
 import contextlib
-import datetime
 import io
 import os
 import pathlib
@@ -15,7 +14,8 @@ import testtools
 
 from tools import run_matrix
 
-TODAY = datetime.date.today().isoformat()
+# The day and the commit that a row is of.
+MEASURED = '2026-02-03', 'abc1234'
 
 
 @ddt.ddt
@@ -28,9 +28,11 @@ class MatrixTest(testtools.TestCase):
                            'DOCS': 'table'}.items():
             self.useFixture(fixtures.MonkeyPatch(
                 f'tools.run_matrix.{name}', self.root / path))
+        self.useFixture(fixtures.MonkeyPatch(
+            'tools.tables.measured', lambda: MEASURED))
         run_matrix.DOCS.write_text(
-            'Nova,Python,highest,added,Passed,Skipped,Failed,Day\n'
-            '26,3.9,2.93,2.94,7,1,0,2026-01-01\n')
+            'Nova,Python,highest,added,Passed,Skipped,Failed,Day,Commit\n'
+            '26,3.9,2.93,2.94,7,1,0,2026-01-01,1234abc\n')
 
     def matrix(self, *arguments, says, builds=True):
         """Run the matrix and return its exit code.
@@ -78,11 +80,12 @@ class MatrixTest(testtools.TestCase):
         self.matrix('26', '--write-docs',
                     says='it 7 passed, 1 failed, 2 skipped in 3 s')
         written = run_matrix.DOCS.read_text()
-        self.assertIn(f'\n26,3.9,2.93,2.94,14,4,2,{TODAY}\n', written)
+        self.assertIn(
+            '\n26,3.9,2.93,2.94,14,4,2,2026-02-03,abc1234\n', written)
         self.assertIn('\n27,3.10,2.95,2.96,not run\n', written)
 
     def test_a_row_that_was_not_run_stays(self):
         self.matrix('27', '--write-docs',
                     says='it 7 passed, 1 failed, 2 skipped in 3 s')
-        self.assertIn('\n26,3.9,2.93,2.94,7,1,0,2026-01-01\n',
+        self.assertIn('\n26,3.9,2.93,2.94,7,1,0,2026-01-01,1234abc\n',
                       run_matrix.DOCS.read_text())
