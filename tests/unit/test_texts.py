@@ -57,7 +57,7 @@ class StoredTest(testtools.TestCase):
                 name + part for name, part in zip(
                     ['', *(LONG if index == long else NAME
                            for index in range(1, len(parts)))],
-                    parts, strict=True))
+                    parts))
             self.assertTrue(texts.fitting(text).endswith(last), text)
 
     def test_texts_of_every_kind_are_found(self):
