@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_utils import fixture as utils_fixture
 
+from tests import releases
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.moves import lost_commits
@@ -240,6 +241,7 @@ class LateActionTest(HistoryTestCase):
         self.rebuild(self.server)
         self.assertTrue(self.reached.wait(30))
 
+    @releases.needs('own_connections')
     def test_its_action_and_its_result_are_in_the_new_cell(self):
         self.api.post_server_action(self.server['id'], {'lock': None})
         self.goes_on.set()

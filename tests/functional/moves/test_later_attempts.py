@@ -80,8 +80,8 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
         self.rebuild(self.server)
         self.buried_again(self.server)
         self.assert_shown_once(uuid, 'ERROR')
-        self.assertEqual([uuids.other], [
-            row['uuid'] for row in databases.dump()['cell1']['instances']])
+        self._wait_for_assert(lambda: self.assertEqual([uuids.other], [
+            row['uuid'] for row in databases.dump()['cell1']['instances']]))
 
     def create_row(self, name, uuid):
         """Create another row of a server in a real cell."""

@@ -15,8 +15,6 @@ from tests.functional.support import recovering
 
 # Shorter than a conductor waits for it, and longer than a few tries.
 _AWAY = 2.0
-# It also asks nova-api, and looks into the databases.
-_TEST = threading.main_thread()
 
 
 class OutageTest(races_base.RaceTestCase):
@@ -24,6 +22,8 @@ class OutageTest(races_base.RaceTestCase):
     def setUp(self):
         super().setUp()
         self.failed = []
+        # It also asks nova-api, and looks into the databases.
+        self.own = threading.get_ident()
 
     def away(self, *args, **kwargs):
         """Have no transaction of the conductor begin for a while."""
@@ -31,7 +31,7 @@ class OutageTest(races_base.RaceTestCase):
 
         def be_away(connection):
             if (time.monotonic() < until
-                    and threading.current_thread() is not _TEST):
+                    and threading.get_ident() != self.own):
                 self.failed.append(connection)
                 raise db_exc.DBConnectionError()
         sa.event.listen(engine, 'begin', be_away)
