@@ -130,8 +130,9 @@ class Cell0RebuildMixin:
         for action in reversed(self.api.get_instance_actions(server['id'])):
             details = self.api.get_instance_action_details(
                 server['id'], action['request_id'])
+            # One that has not ended has none.
             found.append((action['action'], sorted(
-                event['result'] for event in details['events'])))
+                (event['result'] for event in details['events']), key=str)))
         return found
 
     def assert_shown_once(self, server_id, status):

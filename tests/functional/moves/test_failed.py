@@ -13,6 +13,7 @@ from nova import exception
 from nova.tests.functional.libvirt import base as libvirt_base
 
 from cell0_rebuild.cmd import bury
+from tests import releases
 from tests.functional import base
 from tests.functional.support import archiving
 from tests.functional.support import databases
@@ -320,6 +321,7 @@ class BuryTest(FailedTestCase):
         self.assert_buried(server)
         self.assert_comes_back(server)
 
+    @releases.needs('casts')
     def test_one_that_had_no_other_host_to_try_is_left_alone(self):
         # The conductor of its cell still releases its ports.
         self.flags(max_attempts=3, group='scheduler')

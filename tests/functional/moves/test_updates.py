@@ -15,6 +15,7 @@ from oslo_db import exception as db_exc
 from cell0_rebuild import cells
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import late_changes
+from tests import releases
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import recovering
@@ -330,6 +331,7 @@ class RecoveredTest(updates_base.UpdateTestCase):
         self.assert_recovered('hidden')
         self.assert_updated()
 
+    @releases.needs('faults_of_cells')
     def test_what_is_changed_is_kept_if_the_cell_goes_away_for_longer(self):
         self.at(recovering.TAGS, 'after')
         away = contextlib.ExitStack()
