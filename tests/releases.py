@@ -67,14 +67,14 @@ API, METADATA = (
 # What some releases lack, and the reason in the report of a skipped test.
 LACKS = {
     'casts':
-        'the tests of Nova 26 have each cast wait for its answer',
+        'the tests of Nova 26 and 27 have each cast wait for its answer',
     'concurrency_backend':
         'Nova 26 to 33 have no option concurrency_backend',
     'event_timeout':
         'the compute of Nova 26 to 31 leaves such a server in REBUILD',
     'faults_of_cells':
-        'Nova 26 reads the faults of a list in one database, and in its tests '
-        'that is one of a real cell',
+        'Nova 26 to 32 read the faults of a list in one database, and in '
+        'their tests that is one of a real cell',
     'get_by_instance_uuids':
         'Nova 26 to 28 load no RequestSpecs together',
     'lists_without_spec':
@@ -110,9 +110,10 @@ def _has_concurrency_backend():
 
 
 _FOUND = {
-    'casts': lambda: RELEASE > 26,
+    'casts': lambda: 'CAST_AS_CALL' in signatures.locate(
+        'nova.tests.functional.integrated_helpers').read_text(),
     'concurrency_backend': _has_concurrency_backend,
-    'faults_of_cells': lambda: RELEASE > 26,
+    'faults_of_cells': lambda: RELEASE >= 33,
     'graceful_shutdown': lambda: signatures.read(
         'nova.thread_pool_factory', 'shutdown_all_executors') is not None,
     'lists_without_spec': lambda: RELEASE >= 32,

@@ -179,7 +179,9 @@ class FailureTest(SecretsTestCase):
 
     def test_a_conductor_that_fails_sends_no_user_data_to_the_api(self):
         # As nova-api does not write it.
-        self.have_fail('UPDATE request_specs SET .* WHERE request_specs.id')
+        self.have_fail(
+            r'UPDATE request_specs SET (spec=\?, updated_at=\?|'
+            r'updated_at=\?, spec=\?) WHERE request_specs\.id = \?')
         error = self.assertRaises(
             base.api_client.OpenStackApiException,
             self.rebuild_with_secrets, self.server)
