@@ -225,8 +225,9 @@ def load_all() -> patching.PatchSet:
         name for names in EXTENSIONS.values() for name in names}))
     return patching.PatchSet([
         *extensions.changes, *map(patching.Reliance, (
-            *nova_internals.RECOVERY, *nova_internals.PROBES,
-            *nova_internals.SHARES, *nova_internals.WAITING))])
+            *nova_internals.RECOVERY, *nova_internals.FENCE,
+            *nova_internals.PROBES, *nova_internals.SHARES,
+            *nova_internals.WAITING, *nova_internals.COMMANDS))])
 
 
 def _when_logging(say: ty.Callable[[], None]) -> None:

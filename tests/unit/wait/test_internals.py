@@ -14,6 +14,7 @@ import pathlib
 from nova import objects
 import testtools
 
+from cell0_rebuild import activation
 from cell0_rebuild import cmd
 from cell0_rebuild import nova_internals
 from cell0_rebuild import patching
@@ -84,6 +85,14 @@ class InternalsTest(testtools.TestCase):
         self.assertEqual(
             set(), set(map(str, (
                 *nova_internals.WAITING, *nova_internals.COMMANDS))) - found)
+
+    def test_each_that_is_listed_is_looked_at_by_the_upgrade_check(self):
+        looked_at = {str(change.target)
+                     for change in activation.load_all().changes
+                     if isinstance(change, patching.Reliance)}
+        self.assertEqual(
+            set(map(str, nova_internals.REQUEST_SPEC)),
+            listed() - looked_at)
 
     def test_a_function_is_seen_however_it_is_named(self):
         for text, function in (
