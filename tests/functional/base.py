@@ -243,8 +243,12 @@ def name_of(function):
 class Interception(fixtures.Fixture):
     """Calls a function once, before or after a method of Nova's."""
 
-    def __init__(self, step, before=None, after=None):
-        """:param step: a function, or its name."""
+    def __init__(self, step, before=None, after=None, is_certain=True):
+        """:param step: a function, or its name.
+
+        :param is_certain: the test fails if it is not called.
+        """
+        self._is_certain = is_certain
         self._name = step if isinstance(step, str) else name_of(step)
         self._hooks = {'before': before, 'after': after}
 
@@ -260,6 +264,11 @@ class Interception(fixtures.Fixture):
             self._call('after', *args, **kwargs)
             return result
         self.useFixture(fixtures.MonkeyPatch(self._name, intercepted))
+        self.addCleanup(self._check)
+
+    def _check(self):
+        if self._is_certain and self.waiting():
+            raise AssertionError(f'{self._name} was not called')
 
     def waiting(self):
         """Return when the hooks are to be called that were not yet."""

@@ -111,7 +111,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
                 'api', api_models.InstanceMapping, self.server['id'],
                 queued_for_delete=True)))
         sent = self.useFixture(base.Interception(
-            base.CAST, before=recovering.fail))
+            base.CAST, before=recovering.fail, is_certain=False))
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)
         late.deliver()
@@ -138,7 +138,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
             {}, self._get_allocations_by_server_uuid(self.server['id'])))
 
     def test_a_delete_at_the_hand_over_leaves_no_row(self):
-        deleted, marked = threading.Event(), threading.Event()
+        deleted, marked, met = threading.Event(), threading.Event(), []
         cleanup = 'nova.compute.api.API._local_delete_cleanup'
         end = api_db.end
 
@@ -150,7 +150,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
             self._delete = threading.Thread(
                 target=self.api.delete_server, args=(self.server['id'],))
             self._delete.start()
-            deleted.wait(20)
+            met.append(deleted.wait(20))
             return end(*args)
         self.useFixture(base.Interception(cleanup, before=mark_late))
         self.stub_out(
@@ -160,6 +160,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
             [], databases.dump()['cell0']['instances']))
         marked.set()
         self._delete.join(20)
+        self.assertEqual([True], met)
         self.assert_gone()
 
     def _rebuild_and_fail(self, *args, **kwargs):

@@ -16,6 +16,10 @@ class LostCommit(fixtures.Fixture):
         self._database = database
         self._left = number
 
+    def _check(self):
+        if self._left > 0:
+            raise AssertionError(f'{self._database} has made no such commit')
+
     def _setUp(self):
         # Those of older releases have all the same URL.
         names = {engine.pool: name
@@ -28,6 +32,7 @@ class LostCommit(fixtures.Fixture):
                 self._left -= 1
                 if not self._left:
                     raise db_exc.DBConnectionError()
+        self.addCleanup(self._check)
         self.useFixture(fixtures.MonkeyPatch(
             'sqlalchemy.engine.base.Connection._commit_impl',
             commit_and_lose))

@@ -41,7 +41,7 @@ class PersonalityTestCase(base.FunctionalTestCase):
         self.useFixture(base.Interception(
             'nova.compute.manager.ComputeManager.build_and_run_instance',
             before=lambda *args, **kwargs: self.injected.append(
-                kwargs['injected_files'])))
+                kwargs['injected_files']), is_certain=False))
         server = self._build_server()
         server.pop('networks', None)
         server['personality'] = [

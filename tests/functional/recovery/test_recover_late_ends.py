@@ -30,8 +30,7 @@ class LateEndTest(recover_base.RecoverTestCase):
         for function, before, after in (
                 (recovering.REMOVE_HIDDEN, self.remove_late, None),
                 (recovering.TAKE_OVER, self.begin, self.let_remove),
-                (recovering.FORGET, self.forget_late, None),
-                (recovering.REMAP, None, self.let_forget)):
+                (recovering.FORGET, self.forget_late, None)):
             self.useFixture(base.Interception(
                 function, before=before, after=after))
 
@@ -59,7 +58,7 @@ class LateEndTest(recover_base.RecoverTestCase):
         self.removed.wait(_PATIENCE)
 
     def forget_late(self, *args, **kwargs):
-        """Forget when the recovery has mapped the server to cell0."""
+        """Forget when the recovery goes on."""
         self.removed.set()
         if threading.current_thread() is self.conductor:
             self.go_on.wait(_PATIENCE)
