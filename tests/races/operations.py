@@ -55,6 +55,16 @@ def needed(*names):
     return frozenset(_NEEDING & set(names))
 
 
+def may_be_refused(name, pair):
+    """Tell whether an operation may be refused although it meets nobody.
+
+    Nova refuses some of them for a server that is not buried yet, or is in no
+    cell.
+    """
+    return name == 'unanswered' or bool(
+        {'take_back', *BURIALS} & set(pair) - {name})
+
+
 class Messages(fixtures.Fixture):
     """Lets who sends a rebuild do the work of the conductor as well.
 

@@ -70,7 +70,7 @@ class Actor:
     def __init__(self, name, operation):
         self.name = name
         self.sections = [Section('begin')]
-        self.answer = None
+        self.answer = self.error = None
         self._operation = operation
         self._goes = threading.Semaphore(0)
         self._reports = threading.Semaphore(0)
@@ -103,6 +103,7 @@ class Actor:
             with crossings.acting(self):
                 self.answer = self._operation()
         except BaseException as error:
+            self.error = error
             self.answer = repr(error)
         finally:
             self._report(DONE)
