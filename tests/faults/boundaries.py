@@ -72,8 +72,10 @@ class Crossings(fixtures.Fixture):
             with self.run.api.working():
                 yield self.run
         finally:
-            self.run.conductor.wait(60)
+            has_ended = self.run.conductor.wait(60)
             self.run = None
+        if not has_ended:
+            raise AssertionError('the conductor does not end')
 
     def _patch_databases(self):
         def name_of(connection):

@@ -70,7 +70,7 @@ class Owner(fixtures.Fixture):
 
         One request was late, if it has not ended during the rebuild.
         """
-        self._server_id = server['id']
+        self._server_id, self._volume_id = server['id'], server['volume']
         self._put()
         self._write_late()
         self._server_id = None

@@ -74,6 +74,8 @@ def chosen(faults, endings):
 
     :param endings: of those above, in turn.
     """
+    if not faults:
+        raise AssertionError('there is no boundary for a fault')
     cases = [(fault, ending) for fault, ending in zip(
         faults, itertools.cycle(endings)) if re.search(ONLY, str(fault))]
     total = len(cases)
@@ -143,6 +145,8 @@ class Series(stories.Deployment):
         crossed = [boundary for boundary in self.boundaries_of(story)
                    if boundary.process in processes
                    and (kinds is None or boundary.kind in kinds)]
+        self.assertEqual(
+            set(), {*(kinds or ())} - {boundary.kind for boundary in crossed})
         cases, total = chosen(self.faults_of(crossed), endings)
         problems = []
         for fault, ending in left(self, story, cases):
@@ -163,7 +167,18 @@ class Series(stories.Deployment):
             self.assertEqual(202, answer.status_code)
             self._finish(server)
         check_seen(self, run.crossed)
+        self._check_heard(self.bury_one(story))
         return run.crossed
+
+    def _check_heard(self, server):
+        """Fail if nothing of what the owner changes is accepted."""
+        self.owner.begin()
+        self.owner.update(server)
+        self.assertNotEqual({}, self.owner.accepted)
+        self.assertTrue(self.owner.keeps)
+        self.check_updated(server, self.owner)
+        self._finish(server)
+        self.owner.begin()
 
     def _play(self, story, ending, fault):
         """Return what is wrong with the server after a fault, or None."""

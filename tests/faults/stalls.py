@@ -11,6 +11,7 @@ import functools
 import json
 import threading
 import time
+import typing
 
 from nova import context as nova_context
 from nova.scheduler.client import report
@@ -47,6 +48,7 @@ class Stall:
     meanwhile: object = None
     struck: bool = False
     done: threading.Event = dataclasses.field(default_factory=threading.Event)
+    error: typing.Optional[BaseException] = None
 
     def __call__(self, process, boundary, when):
         """Stall if it is the one."""
@@ -54,15 +56,28 @@ class Stall:
                 boundary, when) != (self.boundary, boundaries.BEFORE):
             return
         self.struck = True
-        self._others = threading.Thread(target=self.meanwhile, daemon=True)
+        self._others = threading.Thread(target=self._do, daemon=True)
         self._others.start()
         if self.done.wait(_HELD):
             self._others.join(_STALL)
 
+    def _do(self):
+        try:
+            self.meanwhile()
+        except BaseException as error:
+            self.error = error
+
     def wait(self):
-        """Wait until the others are done."""
-        if self.struck:
-            self._others.join(_PATIENCE)
+        """Wait until the others are done.
+
+        :raises Problem: if they are not, or have failed.
+        """
+        if not self.struck:
+            return
+        self._others.join(_PATIENCE)
+        if self.error is not None or self._others.is_alive():
+            raise stories.Problem(
+                f'the others are not done: {self.error!r}') from self.error
 
     def __str__(self):
         return f'stalled before {self.boundary}'
@@ -131,6 +146,8 @@ class StallSeries(series.Series):
                 self._ask_again(server)
             done.set()
             time.sleep(0.2)
+        if self._written is None:
+            raise AssertionError('nobody could bring it back')
         # Who goes on now would claim a host anew, which may hide a loss.
         self.have_capacity(False)
 
@@ -147,7 +164,7 @@ class StallSeries(series.Series):
     def _then_go_on(self, server):
         self.check_active(server)
         self.check_complete(server, self._tolerated)
-        if self._written not in (None, len(self.cinder.written)):
+        if self._written != len(self.cinder.written):
             raise stories.Lost('an image was written when it was ACTIVE')
         wanted = self.api.get_server(server['id'])['flavor']['vcpus']
         claimed = [

@@ -32,8 +32,10 @@ class ElsewhereTest(series.Series):
 
     def run_rebuild(self, server, fault=None):
         """Extend: the build fails at a step, but not that of the owner."""
-        with base.Interception(self.step, before=recovering.fail) if (
-                self.step) else contextlib.nullcontext():
+        # A fault may come before.
+        with base.Interception(
+                self.step, before=recovering.fail, is_certain=fault is None,
+        ) if self.step else contextlib.nullcontext():
             return super().run_rebuild(server, fault)
 
     def _play(self, story, ending, fault):

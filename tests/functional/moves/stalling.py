@@ -16,9 +16,17 @@ class Stall:
 
     def __init__(self, meanwhile):
         self.struck = False
-        self._meanwhile = threading.Thread(target=meanwhile, daemon=True)
+        self._error = None
+        self._act = meanwhile
+        self._meanwhile = threading.Thread(target=self._do, daemon=True)
         self._lock = threading.Lock()
         self._over = threading.Event()
+
+    def _do(self):
+        try:
+            self._act()
+        except BaseException as error:
+            self._error = error
 
     def before(self, function):
         """Return a function that stalls when it is called first."""
@@ -36,6 +44,13 @@ class Stall:
         return stalled
 
     def end(self):
-        """Wait until it is over, and all that was done meanwhile."""
-        self._over.wait(60)
+        """Wait until it is over, and all that was done meanwhile.
+
+        :raises AssertionError: if that has failed, or does not end.
+        """
+        is_over = self._over.wait(60)
         self._meanwhile.join(60)
+        if self._error is not None or not is_over or (
+                self._meanwhile.is_alive()):
+            raise AssertionError(
+                f'not done meanwhile: {self._error!r}') from self._error
