@@ -10,8 +10,6 @@ from tests.e2e import clouds
 from tests.integration import processes
 from tools.cloud import contents
 
-TRANSIENT = ('BUILD', 'REBUILD')
-
 
 class CloudTestCase(testtools.TestCase):
     """A test on the cloud, which begins without a host that is open."""

@@ -25,9 +25,9 @@ class RestartsTestCase(base.CloudTestCase):
             self.accept_rebuild(server)
         conductor = self.cloud.service('nova-superconductor')
         conductor.daemon.stop(seconds=60)
+        self.wait_for('ACTIVE', *servers)
         conductor.start()
         conductor.wait()
-        self.wait_for('ACTIVE', *servers)
 
     def test_without_a_conductor_nothing_is_accepted(self):
         server = self.bury()

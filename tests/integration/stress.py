@@ -22,6 +22,9 @@ _WEIGHTS = {
     'lock': 5, 'create': 4, 'reset': 3, 'delete': 3, 'force_delete': 1}
 
 
+# One that is asked for so often is not refused by chance.
+_OFTEN = 10
+
 # In Nova's answer to a rebuild that meets another one or a delete.
 _CONFLICTS = ('UnexpectedTaskStateError', 'UnexpectedDeletingTaskStateError')
 
@@ -125,6 +128,16 @@ class Crowd:
             with self._guard:
                 self.servers[server_id] = Known(server_id, port)
         return answer
+
+    def unheard(self):
+        """Return what was asked for again and again, and always refused."""
+        asked, accepted = collections.Counter(), set()
+        for (name, code), count in self.answers.items():
+            asked[name] += count
+            if isinstance(code, int) and code < 300:
+                accepted.add(name)
+        return [name for name, count in asked.items()
+                if count >= _OFTEN and name not in accepted]
 
     def _act(self, number):
         chance = random.Random(f'{self._seed} {number}')

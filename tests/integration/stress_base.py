@@ -33,6 +33,7 @@ class StressTestCase(base.CloudTestCase):
         """Check a crowd, and all that is stored of its servers."""
         problems = [*crowd.problems, *self.look(crowd)]
         self.assertEqual([], problems, self.story(crowd))
+        self.assertEqual([], crowd.unheard(), self.story(crowd))
 
     def look(self, crowd):
         """Return what is wrong when nothing happens any more."""

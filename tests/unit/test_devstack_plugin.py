@@ -297,7 +297,8 @@ class TempestTest(_TestCase):
 
     def test_stack_without_tempest_gets_no_tempest_conf(self):
         self.devstack.tempest.unlink()
-        self.devstack.run('stack', 'test-config')
+        self.assertEqual(
+            (0, FOUND), self.devstack.run('stack', 'test-config'))
         self.assertFalse(self.devstack.tempest.exists())
 
 

@@ -136,7 +136,7 @@ class EnabledTest(_TestCase):
             classes=OURS, eventlet=concurrency == 'eventlet')
 
     @releases.needs('concurrency_backend')
-    def test_https_and_request_ids_broke_where_eventlet_came_second(self):
+    def test_nothing_that_eventlet_changes_is_imported_before_it(self):
         # Nova warns of modules that were imported before it was patched.
         self.by_file('eventlet')
         ended = self.nova.probe('nova-manage', 'cell_v2', 'list_cells')

@@ -17,5 +17,5 @@ class JumpTest(upgrading_base.Tests):
     def test_no_service_starts_with_a_compute_that_is_too_old(self):
         process = self.cloud.start_alone('nova-conductor')
         self.addCleanup(process.kill)
-        self.assertNotEqual(0, process.code())
+        self.assertEqual(1, process.code())
         self.assertIn('does not support computes older than', process.output)

@@ -36,7 +36,8 @@ class Hold:
     def __call__(self, *args, **kwargs):
         """Wait, as a function of Nova's would."""
         self._reached.set()
-        self._released.wait(120)
+        if not self._released.wait(120):
+            raise AssertionError('nobody has released it')
 
     def release(self):
         """Let it go on."""
@@ -89,7 +90,9 @@ class FailedBuildTestCase(base.FunctionalTestCase):
         """
         self.api.post_server({'server': dict(
             self._build_server(networks='none'), name='batch', min_count=2)})
-        return sorted(self.api.get_servers(), key=lambda one: one['name'])
+        batch = sorted(self.api.get_servers(), key=lambda one: one['name'])
+        self.assertEqual(2, len(batch))
+        return batch
 
     def held(self, name, when='before'):
         """Hold the next call of a method of Nova's.

@@ -233,20 +233,23 @@ class NoFenceTest(FenceTestCase):
         self.assertIsNone(self.ask(server, other))
         self.shown(server, claims=[host])
 
-    def test_a_compute_that_is_down_does_not_answer(self):
+    def asked_while_down(self):
+        """Ask a compute that is down; return the server and the host."""
         server, hold, host = self.held_at_its_end()
         hold.release()
         self.shown(server, claims=[])
         self.computes[host].stop()
-        before = databases.dump()
         self.assertRaises(
             oslo_messaging.MessagingTimeout, self.ask, server, host,
             timeout=2)
+        return server, host
+
+    def test_a_compute_that_is_down_does_not_answer(self):
+        server, _ = self.asked_while_down()
         self.assertEqual([], self.fences(server))
-        return server, host, before
 
     def test_a_message_that_comes_late_leaves_an_event(self):
-        server, host, _ = self.test_a_compute_that_is_down_does_not_answer()
+        server, host = self.asked_while_down()
         before = databases.dump()
         self._start_compute(host)
         self._wait_for_assert(lambda: self.assertEqual(
@@ -269,7 +272,7 @@ class NoFenceTest(FenceTestCase):
         return over
 
     def test_a_message_for_a_server_that_left_its_cell_leaves_nothing(self):
-        server, host, _ = self.test_a_compute_that_is_down_does_not_answer()
+        server, host = self.asked_while_down()
         self.row(server).destroy(hard_delete=True)
         over = self.over('external_instance_event')
         before = databases.dump()

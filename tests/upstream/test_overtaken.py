@@ -217,7 +217,7 @@ class OvertakenTest(base.FunctionalTestCase):
             remains.EXTRA, remains.of(server['id'])))
 
     def test_a_delete_that_has_read_no_host_leaves_the_port_bound(self):
-        begun, built = threading.Event(), threading.Event()
+        begun, built, met = threading.Event(), threading.Event(), []
 
         def wait(*args, **kwargs):
             begun.set()
@@ -227,13 +227,14 @@ class OvertakenTest(base.FunctionalTestCase):
             removal = threading.Thread(target=self.remove, args=[server])
             removal.start()
             self.addCleanup(removal.join)
-            begun.wait(30)
+            met.append(begun.wait(30))
         self.useFixture(base.Interception(_LOOK_FOR_REQUEST, before=wait))
         self.in_the_middle(_CLAIM, begin)
         port = self.neutron.port_1['id']
         server = self.api.post_server({'server': self._build_server(
             networks=[{'port': port}], image_uuid=self.image)})
         self._wait_for_state_change(server, 'ACTIVE')
+        self.assertEqual([True], met)
         built.set()
         self._wait_until_deleted(server)
         self.assertEqual(

@@ -355,7 +355,9 @@ class BuryTest(FailedTestCase):
         self.fail(RuntimeError('no'))
         self.api.post_server({'server': dict(self._build_server(
             networks='none'), min_count=2)})
-        for server in self.api.get_servers():
+        servers = self.api.get_servers()
+        self.assertEqual(2, len(servers))
+        for server in servers:
             self._wait_for_state_change(server, 'ERROR')
             self.assert_untouched(self.settled(server), 'is not kept')
 

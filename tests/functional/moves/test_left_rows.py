@@ -229,7 +229,7 @@ class LeftRowTest(recover_base.RecoverTestCase):
             until, after=lambda *args, **kwargs: ended.set()))
         self.late.let_through()
         self.rebuild(self.server)
-        removing.wait(20)
+        self.assertTrue(removing.wait(20))
         self.useFixture(base.Interception(
             meanwhile,
             before=lambda *args, **kwargs: go_on.set() or ended.wait(20)))

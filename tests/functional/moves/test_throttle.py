@@ -29,7 +29,7 @@ class _OneSlot:
 
 class BulkTest(_OneSlot, races_base.RaceTestCase):
 
-    def test_of_many_each_made_the_others_slower(self):
+    def test_of_many_one_is_worked_on_at_a_time(self):
         seen = []
 
         def ask(*args, **kwargs):

@@ -115,6 +115,7 @@ class UnsentTest(UnsentMixin, base.FunctionalTestCase):
         self.create_while(lambda: self.flags(instances=1, group='quota'),
                           min_count=2)
         servers = [self.buried(server) for server in self.api.get_servers()]
+        self.assertEqual(2, len(servers))
         self.flags(instances=10, group='quota')
         for server in servers:
             self.assert_is_rebuilt(server, 'Quota exceeded')

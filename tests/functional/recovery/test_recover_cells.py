@@ -55,7 +55,7 @@ class TwoCellsTest(recover_base.RecoverTestCase):
         self.assertEqual('cell2', databases.cell_of(self.server['id']))
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
-    def test_a_cell_that_is_down_cut_the_output_of_recover_short(self):
+    def test_of_a_cell_that_is_down_the_others_are_still_looked_at(self):
         self.rebuild(self.server)
         before = databases.dump()
         with databases.down('cell2'):
@@ -86,7 +86,7 @@ class TwoCellsTest(recover_base.RecoverTestCase):
         self.assertEqual(
             ['Cell'], re.findall(r'ERROR .*\] (\w+) .*\nTraceback', logged))
 
-    def test_a_cell_that_is_down_made_each_server_an_interrupted_one(self):
+    def test_a_server_of_a_cell_that_is_down_is_not_interrupted(self):
         self.useFixture(base.fixtures.MonkeyPatch(
             recovering.AGE, recovering.AT_ONCE))
         self.late.let_through()
@@ -101,7 +101,7 @@ class TwoCellsTest(recover_base.RecoverTestCase):
         self.assertIn('(cell2): DBConnectionError', details)
         self.assertNotIn('interrupted', details)
 
-    def test_cell0_that_is_down_ended_all_checks(self):
+    def test_where_cell0_is_down_real_cells_are_still_looked_at(self):
         with databases.down('cell0'):
             for check in (status.Checks().check_stuck,
                           status.Checks().check_unknown):

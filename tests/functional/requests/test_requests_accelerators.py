@@ -133,8 +133,8 @@ class PortAcceleratorTest(_AcceleratorTestCase):
             before=_unreachable))
         self.rebuild(server)
         self.buried_again(server)
-        self.assertEqual(
-            [], self.cyborg.fake_get_arqs_for_instance(server['id']))
+        self._wait_for_assert(lambda: self.assertEqual(
+            [], self.cyborg.fake_get_arqs_for_instance(server['id'])))
 
     def test_a_profile_that_is_gone_is_400_as_for_a_create(self):
         server = self.buried()

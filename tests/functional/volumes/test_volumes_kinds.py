@@ -129,7 +129,7 @@ class ReservationTest(volumes_base.VolumesTestCase):
         self.assertEqual(
             3, [name for name, _id in self.cinder.calls].count('create'))
 
-    def test_two_volumes_of_a_server_changed_places(self):
+    def test_two_volumes_of_a_server_keep_their_places(self):
         # A database gives rows without ORDER BY in any order.
         self.useFixture(ReverseOrder())
         volumes = [uuidsentinel.first, uuidsentinel.second]

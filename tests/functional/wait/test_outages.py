@@ -162,10 +162,8 @@ class FailedProbeTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
         def failing(client, url, *args, **kwargs):
             if any(part in url for part in self.failing):
-                self.asked_for += 1
                 return fake_requests.FakeResponse(504, 'Too many.')
             return get(client, url, *args, **kwargs)
-        self.asked_for = 0
         self.useFixture(fixtures.MockPatchObject(
             report.SchedulerReportClient, 'get', failing))
 
