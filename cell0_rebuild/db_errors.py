@@ -15,6 +15,7 @@ import functools
 import re
 import typing as ty
 
+from nova import exception
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 import sqlalchemy.exc
@@ -50,6 +51,17 @@ def without_values(error: BaseException) -> None:
             _VALUES.sub('[parameters hidden]', arg)
             if isinstance(arg, str) else arg for arg in found.args)
         waiting += [found.__cause__, found.__context__]
+
+
+def is_of_value(error: Exception) -> bool:
+    """Tell whether a column, or Nova, does not take a value.
+
+    Another try would end likewise.
+    """
+    # oslo.db has no name for those of MariaDB.
+    return isinstance(getattr(error, 'inner_exception', error), (
+        sqlalchemy.exc.DataError, db_exc.DBInvalidUnicodeParameter,
+        UnicodeError, exception.InstanceExists))
 
 
 @contextlib.contextmanager

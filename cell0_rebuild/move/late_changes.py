@@ -11,12 +11,14 @@ difference is applied where the server is now.
 from __future__ import annotations
 
 import contextlib
+import functools
 import typing as ty
 
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 from nova import exception
 from nova import objects
+from oslo_log import log as logging
 
 from cell0_rebuild import db_errors
 from cell0_rebuild.move import cell0_copy
@@ -25,6 +27,10 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
     from cell0_rebuild.move import journal
+
+LOG = logging.getLogger(__name__)
+
+_Write = ty.Callable[[ty.Any], None]
 
 # All that Nova's PUT can change of an instance, and what a lock does.
 FIELDS = ('display_name', 'display_description', 'hostname', 'access_ip_v4',
@@ -252,7 +258,8 @@ def keep_changes(
 ) -> None:
     """Write to the row in cell0 the changes accepted since it was hidden.
 
-    What the request asked for is kept only if that was accepted.
+    What the request asked for is kept only if that was accepted. A value that
+    the database refuses is left out.
 
     :param cctxt: targeted at cell0.
     :param bdms: the block device mappings of the attempt.
@@ -261,18 +268,55 @@ def keep_changes(
     """
     changed = changes(
         entry.asked, watched(last) if newer is None else newer)
+    writes: list[_Write] = [
+        functools.partial(_keep_asked, last=last, field=field)
+        for field in entry.changed if entry.accepted]
+    writes += _updates(changed)
     with contextlib.suppress(exception.InstanceNotFound):
-        instance = objects.Instance.get_by_uuid(
-            cctxt, last.uuid, expected_attrs=cell0_copy.LOADED)
-        with saved(cctxt, instance):
-            if entry.accepted:
-                _keep_asked(instance, last, entry.changed)
-                _keep_disks(cctxt, instance.uuid, bdms)
-            update(instance, changed)
+        _write(cctxt, last.uuid, writes)
+        if entry.accepted:
+            _keep_disks(cctxt, last.uuid, bdms)
         if _FLAGS in changed:
             _save_flags(
                 cctxt, objects.BlockDeviceMappingList.get_by_instance_uuid(
-                    cctxt, instance.uuid), changed)
+                    cctxt, last.uuid), changed)
+
+
+def _updates(changed: dict[str, ty.Any]) -> list[_Write]:
+    return [functools.partial(update, changed={name: value})
+            for name, value in changed.items()]
+
+
+def _write(
+    cctxt: nova_context.RequestContext, instance_uuid: str,
+    writes: list[_Write],
+) -> None:
+    """Write to the row in cell0, all at once if the database takes it so.
+
+    A build request takes every value, as JSON. A server whose row refuses one
+    could never be buried again.
+
+    :param writes: each sets some fields of an instance.
+    :raises InstanceNotFound: if it was deleted there.
+    """
+    try:
+        instance = objects.Instance.get_by_uuid(
+            cctxt, instance_uuid, expected_attrs=cell0_copy.LOADED)
+        with saved(cctxt, instance):
+            for write in writes:
+                write(instance)
+    except Exception as error:
+        db_errors.without_values(error)
+        if not db_errors.is_of_value(error):
+            raise
+        if len(writes) < 2:
+            LOG.warning('A change of the server is lost: its database refuses '
+                        'it: %s', error, instance_uuid=instance_uuid)
+            return
+        # Halves, so that few writes are needed to find the one.
+        half = len(writes) // 2
+        _write(cctxt, instance_uuid, writes[:half])
+        _write(cctxt, instance_uuid, writes[half:])
 
 
 def keep_last(
@@ -294,21 +338,17 @@ def keep_last(
             cctxt, instance_uuid)
         # Its owner is shown this row by now.
         found = late(kept, last, kept, watched(instance, bdms))
-        with saved(cctxt, instance):
-            update(instance, found)
+        _write(cctxt, instance_uuid, _updates(found))
         _save_flags(cctxt, bdms, found)
 
 
 def _keep_asked(
-    instance: objects.Instance, last: objects.Instance, changed: list[str]
+    instance: objects.Instance, last: objects.Instance, field: str
 ) -> None:
-    """Set on the instance what the rebuild request changed."""
-    for field in changed:
-        if field != 'system_metadata':
-            setattr(instance, field, getattr(last, field))
-    if 'system_metadata' in changed:
-        instance.system_metadata = _merged(
-            instance.system_metadata, last.system_metadata)
+    """Set on the instance a field that the rebuild request changed."""
+    new = getattr(last, field)
+    setattr(instance, field, _merged(instance.system_metadata, new)
+            if field == 'system_metadata' else new)
 
 
 def _keep_disks(

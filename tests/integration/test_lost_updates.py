@@ -10,13 +10,17 @@ from unittest import mock
 
 from nova import context as nova_context
 from nova.db.main import api as main_db_api
+from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import exc_filters
 import sqlalchemy
+from sqlalchemy.orm import exc as orm_exc
 
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
+from cell0_rebuild.move import journal
 from cell0_rebuild.move import late_changes
 from tests.integration import meetings
 from tests.integration import specs_base
@@ -155,7 +159,8 @@ class HiddenRowTestCase(request_specs_base.TestCase):
         def try_to_change():
             try:
                 change()
-            except Exception as error:
+            except (exception.NotFound, db_exc.DBError,
+                    orm_exc.StaleDataError) as error:
                 refused.append(error)
 
         meetings.meet(main_db_api.get_engine(), 'UPDATE instances',
@@ -199,7 +204,7 @@ class RemovedRowTest(HiddenRowTestCase):
         def remove():
             cell_db._destroy(
                 nova_context.get_admin_context(), self.instance.uuid, None,
-                kept.append)
+                kept.append, unless_deleted=False)
 
         self.instance.display_name = 'changed'
         refused = self.meet(remove, self.instance.save)
@@ -264,6 +269,25 @@ class MetadataTest(HiddenRowTestCase):
         self.assert_both_are_there()
 
 
+class RefusedValueTest(HiddenRowTestCase):
+    """A build request takes what Nova's tables do not."""
+
+    def test_a_burial_leaves_out_what_has_four_bytes(self):
+        last = objects.Instance.get_by_uuid(
+            self.context, self.instance.uuid,
+            expected_attrs=['system_metadata'])
+        entry = journal.Entry.new(asked=late_changes.watched(last))
+        last.display_name, last.display_description = '\N{PARTY POPPER}', 'new'
+        last.hostname = 'another'
+        late_changes.keep_changes(
+            nova_context.get_admin_context(), entry,
+            objects.BlockDeviceMappingList(objects=[]), last)
+        found = objects.Instance.get_by_uuid(
+            nova_context.get_admin_context(), self.instance.uuid)
+        self.assertEqual((None, 'new', 'another'), (
+            found.display_name, found.display_description, found.hostname))
+
+
 class SnapshotIsolationMetadataTest(MetadataTest):
     snapshot_isolation = True
 
@@ -287,3 +311,4 @@ class OlderOsloTest(HiddenRowTestCase):
 
     def test_an_error_that_it_does_not_know_is_a_reason_to_try_again(self):
         self.assert_lock_is_carried_over_or_refused()
+        self.assertEqual(2, len(self.late))
