@@ -45,11 +45,10 @@ def delete(
     uuid, buried = instance.uuid, is_booting or _is_like_buried(
         context, instance)
     # Nova has targeted it at the cell that the server was read in.
-    is_returning = (buried and location.is_returning(instance)
-                    and cells.is_cell0(context))
+    is_in_cell0 = buried and cells.is_cell0(context)
     try:
         wrapped(context, instance, *args, **kwargs)
-        if is_returning:
+        if is_in_cell0:
             deletion.sweep_cells(context, uuid)
         # A rebuild that has hidden the row may have made another.
         if not buried or (instance.deleted and not instance.hidden):
@@ -59,7 +58,7 @@ def delete(
     except _BuildRequestGone:
         pass
     except (AttributeError, db_exc.DBReferenceError) as error:
-        if not buried or not _tells_of_move(context, uuid, error):
+        if not buried or not _tells_of_move(error):
             raise
     # The rebuild may end just then, and the server be in a cell again.
     while (moved := _moved(compute_api, context, uuid)) is not None:
@@ -68,16 +67,14 @@ def delete(
             return
 
 
-def _tells_of_move(
-    context: nova_context.RequestContext, uuid: str, error: Exception
-) -> bool:
-    """Tell whether Nova fails so because the server has left its cell."""
-    if isinstance(error, db_exc.DBReferenceError):
-        # It has written to what belonged to the row there.
-        return True
-    place = location.place(context, uuid)
-    return (str(error) == _NO_CELL and place is not None
-            and place.build_request_id is not None)
+def _tells_of_move(error: Exception) -> bool:
+    """Tell whether Nova fails so because the server has left its cell.
+
+    If not because it was in no cell, Nova has written to what belonged to the
+    row there.
+    """
+    return isinstance(error, db_exc.DBReferenceError) or (
+        str(error) == _NO_CELL)
 
 
 def _is_like_buried(

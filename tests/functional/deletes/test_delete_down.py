@@ -228,7 +228,8 @@ class LeftTest(DownTestCase):
         self.assertEqual(
             {}, self._get_allocations_by_server_uuid(self.server['id']))
 
-    def test_a_row_in_a_cell_of_one_that_was_buried_again_is_found(self):
+    def be_buried_without_its_cell(self):
+        """Have the server buried again, with a row left in its cell."""
         self.stub_out('tenacity.nap.time', types.SimpleNamespace(
             sleep=lambda seconds: None))
         # Its cell goes away before Nova has begun the event list there.
@@ -237,7 +238,28 @@ class LeftTest(DownTestCase):
                 'nova.compute.utils.check_num_instances_quota',
                 before=lambda *args, **kwargs: stack.enter_context(
                     databases.down(HOST)))
+        self.assertEqual(1, len(databases.dump()[HOST]['instances']))
+
+    def test_a_row_that_its_burial_could_not_reach_goes_with_it(self):
+        self.be_buried_without_its_cell()
         self.api.delete_server(self.server['id'])
+        self.assertEqual([], databases.dump()[HOST]['instances'])
+        self.assertEqual([], self.api.get_servers())
+
+    def test_a_row_on_the_way_back_goes_with_one_whose_state_was_reset(self):
+        self.useFixture(base.Interception(base.CAST, before=recovering.fail))
+        self.rebuild_until(recovering.SHOW, after=recovering.crash)
+        self.assertEqual(1, len(databases.dump()[HOST]['instances']))
+        self.admin_api.post_server_action(
+            self.server['id'], {'os-resetState': {'state': 'error'}})
+        self.api.delete_server(self.server['id'])
+        self.assertEqual([], databases.dump()[HOST]['instances'])
+        self.assertEqual([], self.api.get_servers())
+
+    def test_a_row_in_a_cell_of_one_that_was_buried_again_is_found(self):
+        self.be_buried_without_its_cell()
+        with databases.down(HOST):
+            self.api.delete_server(self.server['id'])
         self.assertEqual(1, len(databases.dump()[HOST]['instances']))
         code, found = recovering.recover()
         self.assertEqual(

@@ -12,6 +12,8 @@ from tests.functional.support import databases
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
 
+_MAPPING = 'nova.objects.InstanceMapping._get_by_instance_uuid_from_db'
+
 
 class DeleteTest(recover_base.RecoverTestCase):
 
@@ -50,6 +52,29 @@ class DeleteTest(recover_base.RecoverTestCase):
     def _fail_deleted_before(self, step):
         with self.deleted_before(step):
             self.rebuild_until(recovering.CAST, before=recovering.fail)
+
+    def test_deleted_twice_just_when_it_leaves_cell0_both_are_told_so(self):
+        self.admin_api.put_service(
+            self.computes['host1'].service_ref.uuid, {'status': 'disabled'})
+        self.server = self.bury(
+            networks=[{'port': self.neutron.port_1['id']}])
+        codes = []
+
+        def delete_again(*args, **kwargs):
+            codes.append(self.api.api_request(
+                f'/servers/{self.server["id"]}',
+                method='DELETE').status_code)
+
+        def begin(*args, **kwargs):
+            self.rebuild(self.server)
+            self.useFixture(base.Interception(
+                _MAPPING, after=delete_again))
+        # Nova has read the server, and looks for its cell next.
+        self.useFixture(base.Interception(
+            'nova.objects.Instance.save', before=begin))
+        delete_again()
+        self.assertEqual([204, 204], codes)
+        self._wait_until_deleted(self.server)
 
     def test_deleted_in_cell0_by_a_stock_nova_it_stays_deleted(self):
         def delete_and_fail(*args, **kwargs):
