@@ -80,9 +80,12 @@ def ask(
         raise
     except Exception:
         # Also after an error it may have been committed.
-        if not api_db.to_cell0(
+        if api_db.to_cell0(
                 context, uuid, entry, cell.id, functools.partial(
                     late_changes.keep_changes, cctxt, entry, bdms)):
+            # An attempt that has ended may have hidden it late.
+            reburial.show(context, uuid, entry)
+        else:
             deletion.erase(context, uuid)
         mapped_db.leave(context, uuid, entry)
         raise

@@ -22,8 +22,8 @@ class CapacityTest(racing_base.RaceTestCase):
     builds = [('rebuild', 'rebuild'), ('rebuild', 'late'),
               ('deliver', 'deliver')]
     burials = [('rebuild', 'bury'), ('bury', 'recover')]
-    recoveries = [('rebuild', 'recover'), ('deliver', 'recover'),
-                  ('deliver', 'again')]
+    recoveries = [('rebuild', 'recover'), ('rebuild', 'again'),
+                  ('deliver', 'recover'), ('deliver', 'again')]
 
     @classmethod
     def pairs(cls):

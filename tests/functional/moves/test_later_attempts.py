@@ -13,6 +13,7 @@ from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from cell0_rebuild.move import cell0_db
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
@@ -30,7 +31,8 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
         self.late.let_through()
         self.removing, self.go_on = threading.Event(), threading.Event()
         self.addCleanup(self.go_on.set)
-        self.useFixture(base.Interception(recovering.REMOVE, before=self.stop))
+        self.useFixture(base.Interception(
+            recovering.REMOVE, before=self.stop, is_certain=False))
 
     def stop(self, *args, **kwargs):
         """Stop the burial before it removes a row in a real cell."""
@@ -49,19 +51,58 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
         self.useFixture(base.Interception(
             recovering.CAST, before=recovering.fail))
 
+        is_removing = []
+
         def rebuild_first(*args, **kwargs):
             self.rebuild(self.server)
-            self.assertTrue(self.removing.wait(_PATIENCE))
+            is_removing.append(self.removing.wait(_PATIENCE))
+            # The burial holds the mapping until it is removed.
+            threading.Timer(1, self.go_on.set).start()
         self.useFixture(base.Interception(
             recovering.ASK, before=rebuild_first))
-        # The burial holds the mapping until it is removed.
-        threading.Timer(1, self.go_on.set).start()
-        # It is refused, or comes when the burial has ended, and fails, too.
-        with contextlib.suppress(base.api_client.OpenStackApiException):
+        status = 'ACTIVE'
+        try:
+            # It comes when the burial has ended.
             self.rebuild(self.server)
+        except base.api_client.OpenStackApiException as error:
+            self.assertEqual(409, error.response.status_code)
+            status = 'ERROR'
+        self.assertEqual([True], is_removing)
+        self._wait_for_assert(
+            lambda: self.assert_shown_once(self.server['id'], status))
+
+    def test_a_request_that_stalls_hides_no_server_of_a_later_one(self):
+        self.go_on.set()
+        hide, begun = cell0_db.hide, []
+        both, one = threading.Event(), threading.Event()
+        self.addCleanup(one.set)
+        later = threading.Thread(target=self.try_to_rebuild)
+
+        def hide_late(*args):
+            begun.append(args)
+            if len(begun) == 1:
+                # An operator takes it for dead.
+                recovering.recover(self.server['id'])
+                later.start()
+                both.wait(_PATIENCE)
+            elif len(begun) == 2:
+                both.set()
+                one.wait(_PATIENCE)
+            return hide(*args)
+        self.stub_out(recovering.HIDE, hide_late)
+        self.try_to_rebuild()
+        one.set()
+        later.join(_PATIENCE)
+        self.assertEqual(2, len(begun))
         self._wait_for_assert(
             lambda: self.assert_shown_once(self.server['id'], 'ERROR'))
-        self.buried_again(self.server)
+        self.rebuild(self.server)
+        self.active(self.server)
+
+    def try_to_rebuild(self):
+        """Ask for a rebuild that may be refused."""
+        with contextlib.suppress(base.api_client.OpenStackApiException):
+            self.rebuild(self.server)
 
     def test_a_row_of_a_stale_conductor_does_not_get_the_server(self):
         self.go_on.set()
