@@ -19,6 +19,7 @@ from neutronclient.common import exceptions as neutron_exc
 from nova.api.openstack.compute import servers
 from nova import exception
 from oslo_db import exception as db_exc
+from oslo_limit import exception as limit_exc
 from oslo_log import log as logging
 import webob.exc
 
@@ -74,6 +75,7 @@ _FAILURES = {
     exception.PlacementAPIConnectFailure: 'The placement service',
     exception.UsagesRetrievalFailed: 'The placement service',
     exceptions.NoPlacement: 'The placement service',
+    limit_exc.SessionInitError: 'The identity service',
     ks_exc.ClientException: 'Another service',
 }
 

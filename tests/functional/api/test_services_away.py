@@ -7,6 +7,7 @@ from keystoneauth1 import exceptions as ks_exc
 from neutronclient.common import exceptions as neutron_exc
 from nova import exception
 from oslo_db import exception as db_exc
+from oslo_limit import exception as limit_exc
 
 from cell0_rebuild import exceptions
 from cell0_rebuild.move import location
@@ -63,6 +64,12 @@ class ServiceAwayTest(base.FunctionalTestCase):
             'placement service', exception.UsagesRetrievalFailed(
                 project_id='one', user_id='another'),
             f'{_REPORT}.get_usages_counts_for_quota')
+
+    def test_an_identity_service_that_tells_no_limits_is_told(self):
+        self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
+        self._assert_told_of(
+            'identity service', limit_exc.SessionInitError('away'),
+            'nova.limit.placement._get_enforcer')
 
     def test_a_database_that_is_away_at_first_is_told(self):
         self._assert_told_of(
