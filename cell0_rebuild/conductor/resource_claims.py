@@ -237,4 +237,7 @@ def _resting_place(
             or instance.task_state == task_states.SCHEDULING):
         # The newer attempt has claimed resources that no compute has yet.
         return None
+    if instance.launched_at is not None and instance.task_state is not None:
+        # It may move to another host, and have resources there already.
+        return None
     return _RestingPlace(False, instance.node)

@@ -119,12 +119,32 @@ class AllocationsTest(StallTestCase):
         before = self._get_allocations_by_server_uuid(server['id'])
         self.stub_out(base.name_of(resource_claims._settled),
                       lambda *args: resource_claims._RestingPlace(False))
+        self.release(server)
+        self.assertEqual(
+            before, self._get_allocations_by_server_uuid(server['id']))
+
+    def release(self, server, node='host1'):
+        """Release what a stale conductor has claimed on the only host."""
         resource_claims.release(
             nova_context.get_admin_context(),
             report.report_client_singleton(), server['id'],
             objects.Selection(
-                service_host='host1', nodename='host1',
+                service_host='host1', nodename=node,
                 compute_node_uuid=self._get_provider_uuid_by_host('host1')))
+
+    def test_a_claim_stays_of_a_server_that_is_moving_to_its_host(self):
+        self.rebuild(self.server)
+        server = self.active(self.server)
+        before = self._get_allocations_by_server_uuid(server['id'])
+        # Its row tells of the other host until it is there.
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(
+                context, self.cell_mappings['cell1']) as cctxt:
+            moving = objects.Instance.get_by_uuid(cctxt, server['id'])
+            moving.task_state = 'migrating'
+            moving.save()
+        self.stub_out(recovering.RELEASE_PATIENCE, 0.1)
+        self.release(server, node='host2')
         self.assertEqual(
             before, self._get_allocations_by_server_uuid(server['id']))
 
