@@ -186,11 +186,19 @@ class Question(ty.NamedTuple):
         return _parts(self.query).size
 
     def asks_for_more(self, than: Question) -> bool:
-        """Tell whether there is no room where another one has none."""
-        return all(
-            any(queries.asks_for_more(_parts(query), _parts(other))
-                for other in than if other is not None)
-            for query in self if query is not None)
+        """Tell whether there is no room where another one has none.
+
+        The fallback of the other one was asked of hosts that pin no CPU.
+        """
+        return _is_more(self.query, [than.query]) and (
+            self.fallback is None or _is_more(self.fallback, than))
+
+
+def _is_more(
+    query: str, others: collections.abc.Iterable[str | None]
+) -> bool:
+    return any(queries.asks_for_more(_parts(query), _parts(other))
+               for other in others if other is not None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -128,6 +128,15 @@ class BudgetTest(isolation_base.IsolationTestCase):
         self.assertLess(0, min(
             self.cloud.asked[kind.shape.question] for kind in kinds))
 
+    def test_a_pinned_server_tells_nothing_of_hosts_that_pin_cpus(self):
+        # Its fallback counts only hosts that report no PCPU.
+        pinned = samples.kind('resources=PCPU:2', 'resources=VCPU:2')
+        self.offend(1, 1, lambda number: pinned)
+        self.cloud.rooms[pinned.shape.question] = 0
+        self.cloud.wait(20, 'good', samples.kind('resources=VCPU:4'))
+        self.cloud.run(120)
+        self.assertEqual(20, len(self.cloud.landed))
+
     def test_a_question_that_fails_is_asked_once_a_sweep(self):
         self.cloud.takes['VCPU'] = 0.03
         kinds = [samples.kind(f'resources=MEMORY_MB:{number},VCPU:1')
