@@ -211,7 +211,8 @@ class Room:
         knows no such trait or resource class.
     :param is_fallback: whether it is room for VCPU in place of PCPU.
     :param providers: the root providers of the hosts.
-    :param is_cut: whether there may be more hosts, which were not counted.
+    :param is_cut: Placement has named no more candidates than was asked for.
+        There may be more hosts, which were not counted.
     """
 
     hosts: int

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exc
@@ -28,19 +27,20 @@ _REFUSED = (400, 413, 414, 431)
 
 def room(
     context: nova_context.RequestContext, query: str,
-    is_fallback: bool = False,
+    most: int | None = None, is_fallback: bool = False,
 ) -> values.Room:
     """Ask Placement for allocation candidates.
 
-    :param query: what is asked for, and how many of them; see
-        :mod:`queries`.
+    :param query: what is asked for.
+    :param most: how many candidates are enough. A host may be several.
     :param is_fallback: whether it asks for VCPU in place of PCPU. A host that
         reports PCPU pins no CPU elsewhere, and does not count.
     :raises NoPlacement: if it does not answer as it should.
     """
+    limited = query if most is None else queries.limited(query, most)
     try:
         answer = report.report_client_singleton().get(
-            f'/allocation_candidates?{query}',
+            f'/allocation_candidates?{limited}',
             version=report.SAME_SUBTREE_VERSION,
             global_request_id=context.global_id)
     except ks_exc.ClientException as error:
@@ -54,13 +54,15 @@ def room(
             f'it answers {answer.status_code}: {_detail(answer)}')
     try:
         candidates = answer.json()
+        is_cut = most is not None and (
+            len(candidates['allocation_requests']) >= most)
         if is_fallback:
             candidates = _without_pcpu(candidates)
         hosts = _hosts(candidates)
         # Placement may offer what is full, if it is told to be quick.
         return values.Room(
             len(hosts), max(len(hosts), _servers(candidates)),
-            is_fallback=is_fallback, providers=hosts)
+            is_fallback=is_fallback, providers=hosts, is_cut=is_cut)
     except (ValueError, LookupError, TypeError, AttributeError,
             ArithmeticError) as error:
         raise exceptions.NoPlacement(
@@ -94,10 +96,7 @@ def answer(
     :raises NoPlacement: if it does not answer as it should.
     """
     query, fallback = question
-    found = room(context, query if most is None else queries.limited(
-        query, most))
-    if most is not None and found.hosts >= most:
-        found = dataclasses.replace(found, is_cut=True)
+    found = room(context, query, most)
     if found or fallback is None:
         return found
     return room(context, fallback, is_fallback=True) or found

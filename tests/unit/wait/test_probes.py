@@ -84,7 +84,7 @@ def _offers(*hosts):
 class FallbackTest(testtools.TestCase):
     """Who asks for PCPU may get VCPU."""
 
-    def found(self, *answers, fallback=VCPU):
+    def found(self, *answers, fallback=VCPU, most=None):
         """Return what is found, and what Placement was asked for.
 
         :param answers: a status and a body each.
@@ -98,7 +98,7 @@ class FallbackTest(testtools.TestCase):
             lambda: client))
         found = probes.answer(
             nova_context.get_admin_context(),
-            values.Question(PCPU, fallback))
+            values.Question(PCPU, fallback), most)
         # Their names are of no interest.
         found = dataclasses.replace(found, providers=frozenset())
         return found, [call.args[0].partition('?')[2]
@@ -134,6 +134,13 @@ class FallbackTest(testtools.TestCase):
         offers['provider_summaries']['1']['root_provider_uuid'] = '0'
         self.assertEqual(
             values.Room(0), self.found((200, FULL), (200, offers))[0])
+
+    def test_a_host_that_is_many_candidates_hides_others(self):
+        offers = _offers(['VCPU'], ['VCPU'])
+        offers['provider_summaries']['1']['root_provider_uuid'] = '0'
+        for most, is_cut in ((2, True), (3, False)):
+            found, _ = self.found((200, offers), most=most)
+            self.assertEqual((1, is_cut), (found.hosts, found.is_cut))
 
     def test_why_placement_refuses_to_look_is_kept(self):
         problem = {'errors': [{'detail': 'No such trait.'}]}
