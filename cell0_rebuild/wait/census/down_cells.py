@@ -17,7 +17,6 @@ import sqlalchemy.exc
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
-from cell0_rebuild.wait.memory import times
 
 if ty.TYPE_CHECKING:
     from nova import objects
@@ -27,9 +26,10 @@ LOG = logging.getLogger(__name__)
 # Also a password that was changed, or a table that is not there.
 _ERRORS: ty.Final = (db_exc.DBError, sqlalchemy.exc.SQLAlchemyError)
 
-# Seconds. By Nova's own options each look takes 100 s at a database that was
-# away from the start on.
-_LIFE = 60
+# By Nova's own options each look takes 100 s at a database that was away from
+# the start on. A cell is looked into again after a minute, or as many times as
+# long as the look took, seconds.
+_LIFE, _TIMES = 60.0, 20
 
 _Row = ty.TypeVar('_Row')
 
@@ -46,7 +46,8 @@ class DownCells:
     ) -> None:
         """:param clock: seconds that never go back."""
         self._clock = clock
-        self._down = times.Expiring[str, bool](_LIFE)
+        # Until when, by the UUID.
+        self._down: dict[str, float] = {}
 
     @contextlib.contextmanager
     def looking(
@@ -55,10 +56,10 @@ class DownCells:
         """Look into a cell inside.
 
         :param cell: its CellMapping.
-        :raises CellDown: if that fails, or has failed in the last minute.
+        :raises CellDown: if that fails, or has failed not long ago.
         """
-        uuid = str(cell.uuid)
-        if self._down.is_good(uuid, self._clock()):
+        uuid, begun = str(cell.uuid), self._clock()
+        if begun < self._down.get(uuid, begun):
             raise CellDown(uuid)
         try:
             yield
@@ -67,9 +68,10 @@ class DownCells:
                 db_errors.without_values(error)
                 LOG.warning('%s does not tell what has become of servers: %s',
                             cells.name(cell), exceptions.text(error))
-            self._down.put(uuid, True, self._clock())
+            now = self._clock()
+            self._down[uuid] = now + max(_LIFE, _TIMES * (now - begun))
             raise CellDown(uuid) from error
-        self._down.drop(uuid)
+        self._down.pop(uuid, None)
 
     def in_each(
         self, context: nova_context.RequestContext,
@@ -81,11 +83,9 @@ class DownCells:
         :param context: an administrator's.
         :param read: called with a context that is targeted at a cell.
         """
-        # This loads all of CELLS.
-        cells.cell0(context)
         rows: list[_Row] = []
-        for cell in nova_context.CELLS:
-            if not cell.is_cell0():
-                with contextlib.suppress(CellDown), self.looking(cell):
-                    rows += read(cells.targeted(context, cell))
+        # Nova's own list is as old as the process.
+        for cell in cells.real(context):
+            with contextlib.suppress(CellDown), self.looking(cell):
+                rows += read(cells.targeted(context, cell))
         return rows

@@ -20,11 +20,12 @@ class DeadCellsTest(testtools.TestCase):
         self.now, self.looks = 0, 0
         self.down = down_cells.DownCells(lambda: self.now)
 
-    def look(self, cell, error=None):
+    def look(self, cell, error=None, takes=0):
         """Look into a cell; tell whether it is down."""
         try:
             with self.down.looking(cell):
                 self.looks += 1
+                self.now += takes
                 if error:
                     raise error
         except down_cells.CellDown:
@@ -37,6 +38,13 @@ class DeadCellsTest(testtools.TestCase):
             self.assertTrue(self.look(ONE, db_exc.DBError('Access denied')))
         self.assertEqual(2, self.looks)
         self.assertEqual(1, self.log.output.count('Access denied'))
+
+    def test_a_dead_cell_takes_a_twentieth_of_the_time_at_most(self):
+        self.look(ONE, db_exc.DBConnectionError(), takes=100)
+        self.now = 2099
+        self.assertTrue(self.look(ONE))
+        self.now = 2100
+        self.assertFalse(self.look(ONE))
 
     def test_another_cell_is_looked_at(self):
         self.look(ONE, db_exc.DBConnectionError())
