@@ -147,6 +147,7 @@ class Asking:
                     self._failed(question, askers)
                     continue
                 result.probe_seconds += seconds
+                ledger.waste.clear(question)
                 if not room and not room.problem:
                     full.append(question)
             run.answers.rooms[question] = room

@@ -39,8 +39,11 @@ class Allowance:
         self._at = now
 
     def spend(self, seconds: float) -> None:
-        """Take seconds away, perhaps more than there are."""
-        self._left -= seconds
+        """Take seconds away, perhaps more than there are.
+
+        It is never longer until there are some again than until all are.
+        """
+        self._left = max(self._left - seconds, -self._most)
 
     def __bool__(self) -> bool:
         return self._left > 0

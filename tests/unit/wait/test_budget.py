@@ -137,6 +137,19 @@ class BudgetTest(isolation_base.IsolationTestCase):
         self.cloud.run(120)
         self.assertEqual(20, len(self.cloud.landed))
 
+    def test_after_placement_stalled_all_come_back_in_some_minutes(self):
+        for number in range(10):
+            self.cloud.wait(1, f'good-{number}', shape(number))
+        stalled = self.cloud.seconds + 100
+
+        def stall(asked):
+            if 'CUSTOM' in str(asked) and self.cloud.seconds < stalled:
+                self.cloud.seconds += 10
+                raise exceptions.NoPlacement('time-out')
+        self.cloud.fail = stall
+        self.cloud.run(HOUR, lambda: len(self.cloud.landed) == 10)
+        self.assertLess(self.cloud.seconds - stalled, 400)
+
     def test_a_question_that_fails_is_asked_once_a_sweep(self):
         self.cloud.takes['VCPU'] = 0.03
         kinds = [samples.kind(f'resources=MEMORY_MB:{number},VCPU:1')
