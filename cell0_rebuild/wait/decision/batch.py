@@ -138,7 +138,7 @@ class Batch:
 
     def _key(self, queue: candidates.Queue, place: int) -> _Key:
         server, now = queue.servers[place], self._now.seconds
-        waste = self._ledger.waste
+        waste, rests = self._ledger.waste, self._ledger.rests
         return (
             -server.priority,
             # The image of a project may be what fails.
@@ -146,7 +146,10 @@ class Batch:
             self._ledger.is_narrow and self._ledger.away.get(
                 queue.project_id, (None, 0.0))[1],
             waste.of(queue.project_id, now), waste.of(queue.kind, now),
-            waste.of(server.uuid, now), order.turn(
+            waste.of(server.uuid, now),
+            # Else it begins anew when its waste is forgotten.
+            rests.times(queue.kind), rests.times(server.uuid),
+            order.turn(
                 server, self._ledger.share(queue.project_id)
                 if self._section.order == 'fair' else 0.0))
 

@@ -127,5 +127,5 @@ def queues(
     return [
         Queue(project_id, kind, sorted(alike, key=lambda server: (
             -server.priority, ledger.waste.of(server.uuid, now.seconds),
-            order.turn(server))))
+            ledger.rests.times(server.uuid), order.turn(server))))
         for (project_id, kind), alike in groups.items()]

@@ -27,6 +27,18 @@ class RefusedRequestsTest(isolation_base.IsolationTestCase):
         self.cloud.run(60)
         self.assertIsNotNone(self.requested(others))
 
+    def test_one_server_does_not_keep_its_project_last_for_ever(self):
+        self.offend(1, 1)
+        self.answer(values.Outcome.BLOCKED)
+        beside = self.cloud.wait(4, 'bad-0', age=5)
+        self.cloud.wait(300, 'good')
+        # Room for one a minute: others wait all the time.
+        question = clouds.SMALL.shape.question
+        for _ in range(150):
+            self.cloud.rooms[question] = 1
+            self.cloud.run(60)
+        self.assertEqual(4, self.cloud.landed_of(beside))
+
     def test_a_line_of_cron_remembers_by_what_it_has_published(self):
         self.cloud.section.per_minute = 1
         self.offend(200, 1)
