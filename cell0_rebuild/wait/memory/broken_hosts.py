@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import dataclasses
 import datetime
 import itertools
 import operator
@@ -154,7 +155,7 @@ class Builds:
         :param builds: without those that this service knows to be on their
             way.
         """
-        read = {build.uuid: build for build in builds}
+        read = {build.uuid: self._dated(build, now) for build in builds}
         self.others = [
             build for build in read.values()
             if build.state in values.BUILDING and build.at + LOST > now]
@@ -173,6 +174,17 @@ class Builds:
         self._ended = {build.uuid: build for build in (
             *last, *(build for build in ended if build.at >= first))}
         self.hosts = BrokenHosts(self._ended.values())
+
+    def _dated(
+        self, build: values.Build, now: datetime.datetime
+    ) -> values.Build:
+        """Return a build, not of the future: its host may have another clock.
+        """
+        if build.at <= now:
+            return build
+        known = self._ended.get(build.uuid)
+        return dataclasses.replace(
+            build, at=now if known is None else known.at)
 
 
 def _projects(failed: _Failed) -> set[str]:

@@ -70,6 +70,16 @@ class BrokenHostsTest(testtools.TestCase):
         self.fail_for_two()
         self.assertEqual((0, True), (self.allowed(2), self.hosts.stopped))
 
+    def test_they_stop_all_no_longer_if_their_clock_is_ahead(self):
+        self.fail(6 * HOUR)
+        self.fail(6 * HOUR, project='b')
+        known = broken_hosts.Builds()
+        known.learn(self.builds, samples.NOON)
+        self.assertTrue(known.hosts.stopped)
+        self.land(1)
+        known.learn(self.builds, samples.NOON + 2 * MINUTE)
+        self.assertFalse(known.hosts.stopped)
+
     def test_so_do_more_of_them(self):
         self.fail_for_two()
         self.fail(2, project='c')

@@ -44,6 +44,9 @@ class IdleTest(testtools.TestCase):
             values.Code.BACKOFF, code(failures=1, tried_at=NOW))
         self.assertIsNone(code(failures=1, tried_at=NOW - 2 * HOUR))
 
+    def test_a_rebuild_of_the_future_is_of_another_clock(self):
+        self.assertIsNone(code(failures=1, tried_at=NOW + 6 * HOUR))
+
     def test_what_takes_longest_comes_first(self):
         self.assertEqual(values.Code.EXPIRED, code(
             pause=True, deadline=NOW, held=True, failures=1, tried_at=NOW))
