@@ -73,7 +73,8 @@ def sweep_cells(
 ) -> None:
     """Remove the rows in real cells of a server that was deleted in cell0.
 
-    There are some if its burial has not ended. Nova's lists would show them.
+    There are some if its burial has not ended, or could not reach them. Nova's
+    lists would show them.
     """
     with _left_to_others(instance_uuid):
         place = location.place(context, instance_uuid)

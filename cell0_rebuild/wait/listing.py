@@ -95,14 +95,12 @@ def rows(
             except (shapes.NotBuried, KeyError):
                 # It has gone on meanwhile.
                 continue
-            until = pacing.next_try(
-                server, section.backoff, section.backoff_max)
             yield Row(
                 position, server, _shape(kind),
                 candidates.why_held(server, section, now) or _with_told(
                     asked.reason(kind), told.get(server.uuid, '')),
                 census.held_for.get(server.uuid),
-                until if until is not None and until > now else None)
+                pacing.rests_until(server, section, now))
 
 
 def share(seen: eyes.Eyes, project_id: str) -> float:

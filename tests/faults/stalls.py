@@ -11,7 +11,6 @@ import functools
 import json
 import threading
 import time
-import typing
 
 from nova import context as nova_context
 from nova.scheduler.client import report
@@ -20,6 +19,7 @@ from tests.faults import boundaries
 from tests.faults import series
 from tests.faults import stories
 from tests.functional import base
+from tests.functional.support import meanwhile
 from tests.functional.support import recovering
 
 GO_ON = 'go_on'
@@ -48,7 +48,6 @@ class Stall:
     meanwhile: object = None
     struck: bool = False
     done: threading.Event = dataclasses.field(default_factory=threading.Event)
-    error: typing.Optional[BaseException] = None
 
     def __call__(self, process, boundary, when):
         """Stall if it is the one."""
@@ -56,16 +55,10 @@ class Stall:
                 boundary, when) != (self.boundary, boundaries.BEFORE):
             return
         self.struck = True
-        self._others = threading.Thread(target=self._do, daemon=True)
+        self._others = meanwhile.Meanwhile(self.meanwhile)
         self._others.start()
         if self.done.wait(_HELD):
             self._others.join(_STALL)
-
-    def _do(self):
-        try:
-            self.meanwhile()
-        except BaseException as error:
-            self.error = error
 
     def wait(self):
         """Wait until the others are done.
@@ -74,10 +67,10 @@ class Stall:
         """
         if not self.struck:
             return
-        self._others.join(_PATIENCE)
-        if self.error is not None or self._others.is_alive():
-            raise stories.Problem(
-                f'the others are not done: {self.error!r}') from self.error
+        try:
+            self._others.finish(_PATIENCE)
+        except AssertionError as error:
+            raise stories.Problem(str(error)) from error
 
     def __str__(self):
         return f'stalled before {self.boundary}'

@@ -17,6 +17,7 @@ import sqlalchemy.exc
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
 from cell0_rebuild import exceptions
+from cell0_rebuild.wait.memory import times
 
 if ty.TYPE_CHECKING:
     from nova import objects
@@ -29,7 +30,7 @@ _ERRORS: ty.Final = (db_exc.DBError, sqlalchemy.exc.SQLAlchemyError)
 # By Nova's own options each look takes 100 s at a database that was away from
 # the start on. A cell is looked into again after a minute, or as many times as
 # long as the look took, seconds.
-_LIFE, _TIMES = 60.0, 20
+_LIFE, _TIMES = 60, 20
 
 _Row = ty.TypeVar('_Row')
 
@@ -46,8 +47,7 @@ class DownCells:
     ) -> None:
         """:param clock: seconds that never go back."""
         self._clock = clock
-        # Until when, by the UUID.
-        self._down: dict[str, float] = {}
+        self._down = times.Expiring[str, bool](_LIFE)
 
     @contextlib.contextmanager
     def looking(
@@ -59,7 +59,7 @@ class DownCells:
         :raises CellDown: if that fails, or has failed not long ago.
         """
         uuid, begun = str(cell.uuid), self._clock()
-        if begun < self._down.get(uuid, begun):
+        if self._down.is_good(uuid, begun):
             raise CellDown(uuid)
         try:
             yield
@@ -69,9 +69,9 @@ class DownCells:
                 LOG.warning('%s does not tell what has become of servers: %s',
                             cells.name(cell), exceptions.text(error))
             now = self._clock()
-            self._down[uuid] = now + max(_LIFE, _TIMES * (now - begun))
+            self._down.put(uuid, True, now, _TIMES * (now - begun))
             raise CellDown(uuid) from error
-        self._down.pop(uuid, None)
+        self._down.drop(uuid)
 
     def in_each(
         self, context: nova_context.RequestContext,

@@ -49,11 +49,8 @@ def why_held(
         return texts.LOCKED
     if section.pause:
         return texts.PAUSED
-    until = pacing.next_try(server, section.backoff, section.backoff_max)
-    # A nova-api whose clock is ahead tells nothing by it.
-    return texts.FOUND_NO_HOST if (
-        until is not None and server.tried_at is not None
-        and server.tried_at <= now < until) else None
+    return None if pacing.rests_until(
+        server, section, now) is None else texts.FOUND_NO_HOST
 
 
 def within_limit(

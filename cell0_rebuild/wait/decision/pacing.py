@@ -6,8 +6,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import typing as ty
 
 from cell0_rebuild.wait import values
+
+if ty.TYPE_CHECKING:
+    from oslo_config import cfg
 
 # Seconds between two sweeps; the second while servers come back.
 _SHORTEST, _MOVING, LONGEST = 2.0, 0.25, 60.0
@@ -59,6 +63,22 @@ def next_try(
         return None
     return server.tried_at + rest(
         server.uuid, server.failures, backoff, backoff_max)
+
+
+def rests_until(
+    server: values.Waiting, section: cfg.ConfigOpts.GroupAttr,
+    now: datetime.datetime,
+) -> datetime.datetime | None:
+    """Return until when a server rests; None if it does not.
+
+    A try of the future, by a nova-api whose clock is ahead, tells nothing.
+
+    :param section: the options.
+    """
+    until = next_try(server, section.backoff, section.backoff_max)
+    return until if (
+        until is not None and server.tried_at is not None
+        and server.tried_at <= now < until) else None
 
 
 def most_seconds(budget: int, late: float = 0.0) -> float:

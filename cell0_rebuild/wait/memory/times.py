@@ -59,9 +59,14 @@ class Expiring(ty.Generic[_Key, _Value]):
         self._seconds = seconds
         self._known: dict[_Key, tuple[_Value, float]] = {}
 
-    def put(self, key: _Key, value: _Value, now: float) -> None:
-        """Remember a value from now on."""
-        self._known[key] = value, now + self._seconds
+    def put(
+        self, key: _Key, value: _Value, now: float, at_least: float = 0.0
+    ) -> None:
+        """Remember a value from now on.
+
+        :param at_least: so many seconds, if that is more than usual.
+        """
+        self._known[key] = value, now + max(self._seconds, at_least)
 
     def get(self, key: _Key) -> _Value | None:
         """Return the value of a key, also an old one; None if unknown."""

@@ -4,6 +4,8 @@
 
 import threading
 
+from tests.functional.support import meanwhile as meanwhiles
+
 # Long enough to recover and rebuild a server, if nothing has to be waited for.
 _STALL = 10
 
@@ -16,17 +18,9 @@ class Stall:
 
     def __init__(self, meanwhile):
         self.struck = False
-        self._error = None
-        self._act = meanwhile
-        self._meanwhile = threading.Thread(target=self._do, daemon=True)
+        self._meanwhile = meanwhiles.Meanwhile(meanwhile)
         self._lock = threading.Lock()
         self._over = threading.Event()
-
-    def _do(self):
-        try:
-            self._act()
-        except BaseException as error:
-            self._error = error
 
     def before(self, function):
         """Return a function that stalls when it is called first."""
@@ -49,8 +43,6 @@ class Stall:
         :raises AssertionError: if that has failed, or does not end.
         """
         is_over = self._over.wait(60)
-        self._meanwhile.join(60)
-        if self._error is not None or not is_over or (
-                self._meanwhile.is_alive()):
-            raise AssertionError(
-                f'not done meanwhile: {self._error!r}') from self._error
+        self._meanwhile.finish(60)
+        if not is_over:
+            raise AssertionError('it stalls still')

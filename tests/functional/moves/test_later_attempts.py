@@ -6,6 +6,7 @@ Neither of the two attempts changes what is the other's.
 """
 
 import contextlib
+import pkgutil
 import threading
 import time
 
@@ -13,7 +14,6 @@ from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from cell0_rebuild.move import cell0_db
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
@@ -73,7 +73,7 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
 
     def test_a_request_that_stalls_hides_no_server_of_a_later_one(self):
         self.go_on.set()
-        hide, begun = cell0_db.hide, []
+        hide, begun = pkgutil.resolve_name(recovering.HIDE), []
         both, one = threading.Event(), threading.Event()
         self.addCleanup(one.set)
         later = threading.Thread(target=self.try_to_rebuild)
