@@ -274,8 +274,8 @@ def _withdraw(
     context: nova_context.RequestContext, uuid: str, attempt: str
 ) -> None:
     try:
-        if not out_of_cell0.withdraw(context, uuid, attempt) and (
-                out_of_cell0.goes_on(context, uuid, attempt)):
+        is_as_before = out_of_cell0.withdraw(context, uuid, attempt)
+        if not is_as_before and out_of_cell0.goes_on(context, uuid, attempt):
             return
         is_deleted = location.is_abandoned(context, uuid)
     except db_exc.DBError:
@@ -287,6 +287,8 @@ def _withdraw(
             f'BUILD, an operator can recover it.')
     if is_deleted:
         raise exception.InstanceNotFound(instance_id=uuid)
+    what = ('It is buried in cell0 as before.' if is_as_before
+            else 'Look at it.')
     errors.conflict(
-        f'Server {uuid} could not be handed to a nova-conductor. It is buried '
-        f'in cell0 as before. Try again later.')
+        f'Server {uuid} could not be handed to a nova-conductor. {what} Try '
+        f'again later.')

@@ -77,6 +77,11 @@ class Place:
         """Whether it is in cell0, and not on its way."""
         return self.build_request_id is None and self.in_cell0
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it is buried or deleted: it needs no resources."""
+        return self.is_abandoned or self.is_buried
+
     def is_held_by(self, entry: journal.Entry) -> bool:
         """Tell whether the holder of an entry still has the attempt."""
         if not self.has_spec:
@@ -221,7 +226,7 @@ def is_at_rest(
 ) -> bool:
     """Tell whether a server is buried or deleted: it needs no resources."""
     found = place(context, instance_uuid)
-    return found is None or found.is_abandoned or found.is_buried
+    return found is None or found.is_at_rest
 
 
 def is_in_cell0(

@@ -236,5 +236,9 @@ def goes_on(
     context: nova_context.RequestContext, instance_uuid: str, attempt: str
 ) -> bool:
     """Tell whether somebody has the attempt, who then records how it ends."""
-    return bool(api_db.answer(context, instance_uuid, attempt)) or not (
-        location.is_at_rest(context, instance_uuid))
+    if api_db.answer(context, instance_uuid, attempt):
+        return True
+    place = location.place(context, instance_uuid)
+    # Without an entry, the server has landed.
+    return place is not None and not place.is_at_rest and (
+        place.entry is None or place.entry.attempt == attempt)

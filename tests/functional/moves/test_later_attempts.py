@@ -14,6 +14,7 @@ from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from cell0_rebuild import exceptions
 from tests.functional import base
 from tests.functional.support import databases
 from tests.functional.support import races_base
@@ -98,6 +99,23 @@ class LaterAttemptTest(recover_base.RecoverTestCase):
             lambda: self.assert_shown_once(self.server['id'], 'ERROR'))
         self.rebuild(self.server)
         self.active(self.server)
+
+    def test_one_that_has_ended_is_not_taken_for_a_later_one(self):
+        self.go_on.set()
+        sent = []
+
+        def answer_late(*args):
+            sent.append(args)
+            if len(sent) == 1:
+                # The conductor that takes it dies.
+                recovering.recover(self.server['id'])
+                self.rebuild(self.server)
+                raise exceptions.NoConductor('no answer')
+            return True
+        self.stub_out(recovering.REQUEST, answer_late)
+        self.assert_refused(409, self.server)
+        self.assertEqual(2, len(sent))
+        self.assert_shown_once(self.server['id'], 'BUILD')
 
     def try_to_rebuild(self):
         """Ask for a rebuild that may be refused."""
