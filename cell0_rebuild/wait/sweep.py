@@ -213,7 +213,7 @@ class Sweeper:
     def _send(self, requests: list[values.Request], run: known.Run) -> None:
         started = self._clock().seconds
         answers = self._hands.request(
-            [request.server for request in requests])
+            [request.server for request in requests], run.stopped)
         run.result.request_seconds += self._clock().seconds - started
         run.unanswered += any(
             answer.outcome is values.Outcome.NOT_YET for answer in answers)

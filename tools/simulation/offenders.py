@@ -122,7 +122,7 @@ class Beside(service.Service):
             raise exceptions.NoPlacement('It has timed out.')
         return values.Room(0)
 
-    def request(self, servers):
+    def request(self, servers, stopped=None):
         """Answer those that offend as their offender is answered."""
         new = {record.project_id for record in servers
                if self._offender.answers_in

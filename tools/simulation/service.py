@@ -145,13 +145,13 @@ class Service:
     def load(self, uuids):
         """Read nothing."""
 
-    def publish(self, reasons_of):
+    def publish(self, reasons_of, project_of=None):
         """Tell nobody."""
 
     def update(self, waiting, shown):
         """Show nobody as BUILD."""
 
-    def request(self, servers):
+    def request(self, servers, stopped=None):
         """Accept rebuilds; the scheduler takes them one by one."""
         for record in servers:
             server = self._known[record.uuid]

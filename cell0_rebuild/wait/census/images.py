@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 import typing as ty
 
@@ -27,27 +28,48 @@ if ty.TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+Finder = collections.abc.Callable[[], ty.Union[str, values.Reason, None]]
+_Found = ty.TypeVar('_Found')
 
-def to_name(
+
+def finder(
     context: nova_context.RequestContext, uuid: str
-) -> str | values.Reason | None:
-    """Return the image that a server in cell0 has.
+) -> Finder | values.Reason:
+    """Read a server in cell0; return what finds the image that it has.
+
+    That may ask Cinder, which may take long.
 
     :param context: an administrator's.
-    :returns: None where none need be named, because the package adds a
+    :returns: a function, or a reason why nobody can tell. The function returns
+        None where no image need be named, because the package adds a
         microversion; a reason if the server has none, or Cinder does not tell
         that of its volume, or it is not known what a former rebuild left
         there.
     """
     if microversion_range.added() is not None:
-        return None
+        return lambda: None
+    read = _or_why(uuid, lambda: _read(context, uuid))
+    if isinstance(read, values.Reason):
+        return read
+    return functools.partial(_or_why, uuid, lambda: image.current(
+        _compute_api(), context, *read))
+
+
+def _read(
+    context: nova_context.RequestContext, uuid: str
+) -> tuple[objects.Instance, objects.BlockDeviceMappingList, bool]:
     cctxt = cells.in_cell0(context)
+    bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(cctxt, uuid)
+    return (objects.Instance.get_by_uuid(cctxt, uuid, expected_attrs=[]), bdms,
+            retained_db.is_root_known(context, uuid))
+
+
+def _or_why(
+    uuid: str, find: collections.abc.Callable[[], _Found]
+) -> _Found | values.Reason:
+    """Return what is found, or why it is not."""
     try:
-        bdms = objects.BlockDeviceMappingList.get_by_instance_uuid(cctxt, uuid)
-        return image.current(
-            _compute_api(), context,
-            objects.Instance.get_by_uuid(cctxt, uuid, expected_attrs=[]),
-            bdms, retained_db.is_root_known(context, uuid))
+        return find()
     except outages.DATABASES:
         raise
     except (webob.exc.HTTPBadRequest, webob.exc.HTTPConflict) as error:

@@ -54,18 +54,24 @@ class Hands:
         self._slow: set[str] = set()
         self._open: dict[str, concurrent.futures.Future[values.Answer]] = {}
 
-    def request(self, servers: _Servers) -> list[values.Answer]:
+    def request(
+        self, servers: _Servers,
+        stopped: collections.abc.Callable[[], bool] = lambda: False,
+    ) -> list[values.Answer]:
         """Request rebuilds, at the same time; return the answers in order.
 
         nova-api serves as many at once as there are owners who ask. Where it
         takes long for one of them, the others do not wait, and the next time
         not at all.
+
+        :param stopped: whether nothing more is to be requested.
         """
-        # All looks come before the first request: a look may fail.
+        # The database is read before the first request: it may be away.
         found = [self._look(server) for server in servers]
         asked = {
             server.uuid: self._executor.submit(
-                contextvars.copy_context().run, self._ask, server, looked)
+                contextvars.copy_context().run, self._ask, server, looked,
+                stopped)
             for server, looked in zip(servers, found)
             if not isinstance(looked, values.Answer)}
         slow = {server.uuid for server in servers
@@ -85,10 +91,16 @@ class Hands:
             for server, looked in zip(servers, found)]
 
     def _ask(
-        self, server: values.Waiting, image: str | None
+        self, server: values.Waiting, find_image: images.Finder,
+        stopped: collections.abc.Callable[[], bool],
     ) -> values.Answer:
         """Request a rebuild; note whether that takes long."""
         begun = time.monotonic()
+        image = find_image()
+        if isinstance(image, values.Reason):
+            return _not_asked(image)
+        if stopped():
+            return _not_asked(texts.ITS_TURN)
         try:
             return self._client.request(server.uuid, server.project_id, image)
         finally:
@@ -115,19 +127,19 @@ class Hands:
         """
         self._client.check(failed, accepted)
 
-    def _look(self, server: values.Waiting) -> values.Answer | str | None:
-        """Return the image of a server, or why nothing is asked for."""
+    def _look(self, server: values.Waiting) -> values.Answer | images.Finder:
+        """Return what finds the image, or why nothing is asked for."""
         decision = operator_decisions.current(self._context, server.uuid)
-        reason = None
-        if decision is not None and not decision.ended:
-            if decision.held:
-                reason = texts.HELD
-            elif self._conf[options.GROUP.name].pause:
-                reason = texts.PAUSED
-            else:
-                image = images.to_name(self._context, server.uuid)
-                if not isinstance(image, values.Reason):
-                    return image
-                reason = image
-        # If its waiting has ended, or nobody can tell, nobody reads why.
-        return values.Answer(values.Outcome.NOT_ASKED, reason=reason)
+        if decision is None or decision.ended:
+            # Nobody can tell, or nobody reads why.
+            return _not_asked(None)
+        if decision.held:
+            return _not_asked(texts.HELD)
+        if self._conf[options.GROUP.name].pause:
+            return _not_asked(texts.PAUSED)
+        found = images.finder(self._context, server.uuid)
+        return _not_asked(found) if isinstance(found, values.Reason) else found
+
+
+def _not_asked(reason: values.Reason | None) -> values.Answer:
+    return values.Answer(values.Outcome.NOT_ASKED, reason=reason)

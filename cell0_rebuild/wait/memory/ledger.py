@@ -213,14 +213,12 @@ class Ledger:
         :param section: the options.
         """
         server, outcome = request.server, answer.outcome
-        if outcome is _Outcome.NOT_ASKED:
-            if answer.reason is None or (
-                    answer.reason.code is values.Code.BLOCKED):
-                self.rests.begin(
-                    server.uuid, answer.reason or texts.UNREADABLE,
-                    now.seconds, section.backoff, section.backoff_max)
-            return
         former = self.on_their_way.pop(server.uuid, None)
+        if outcome is _Outcome.NOT_ASKED:
+            if former is not None:
+                self.doubted.add(server.project_id)
+            self._not_asked(server, answer.reason, section, now.seconds)
+            return
         if former is None and outcome not in (*_AWAY, *_OF_PROJECTS):
             self._requested.append(now.seconds)
         if outcome not in _HOPEFUL:
@@ -236,6 +234,16 @@ class Ledger:
                 self.waste.charge(who, now.seconds)
             self.trusted.discard(server.project_id)
             self._refused(server, answer, section, now.seconds)
+
+    def _not_asked(
+        self, server: values.Waiting, reason: values.Reason | None,
+        section: cfg.ConfigOpts.GroupAttr, now: float,
+    ) -> None:
+        """Let a server rest if to ask would be in vain."""
+        if reason is None or reason.code is values.Code.BLOCKED:
+            self.rests.begin(
+                server.uuid, reason or texts.UNREADABLE, now,
+                section.backoff, section.backoff_max)
 
     def _note_sent(
         self, request: values.Request, is_open: bool, now: values.Now

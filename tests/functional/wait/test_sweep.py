@@ -199,8 +199,8 @@ class SweepTestCase(sweeping.SweepMixin, base.FunctionalTestCase):
 
     def test_who_was_not_asked_for_after_all_rests_for_nothing(self):
         servers = self.landed_one_of(3)
-        with mock.patch(base.name_of(images.to_name), autospec=True,
-                        side_effect=['image', ZeroDivisionError]):
+        with mock.patch(base.name_of(images.finder), autospec=True,
+                        side_effect=[lambda: None, ZeroDivisionError]):
             self.assertRaises(ZeroDivisionError, self.sweeper.sweep)
         self.assertEqual(1, len(self.asked()))
         self.sweeper.sweep()

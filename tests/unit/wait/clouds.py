@@ -30,6 +30,8 @@ class Cloud:
         answered in time, by the project.
     :ivar refused: the kinds that the filters refuse.
     :ivar failing: the projects whose builds fail on hosts.
+    :ivar builds_in: how many seconds a build takes, where it is not as usual,
+        by the project.
     :ivar broken: the hosts on which all builds fail.
     :ivar hosts: how many there are, which take builds in turns.
     :ivar fail: called with what Placement is asked about.
@@ -53,6 +55,7 @@ class Cloud:
         self._states = {}
         self.rooms, self.refused, self.failing = {}, set(), set()
         self.hosts, self.broken, self.ended = 10, set(), []
+        self.builds_in = {}
         self.answer = lambda server: None
         self.fail = lambda asked: None
         self.members = {}
@@ -152,7 +155,8 @@ class Cloud:
             self.waiting[uuid] = dataclasses.replace(
                 server, failures=server.failures + 1, tried_at=now)
             return values.State.BURIED
-        if seconds < self._claim + self._build:
+        if seconds < self._claim + self.builds_in.get(
+                server.project_id, self._build):
             return (values.State.BUILDING
                     if seconds < self._claim + self._check
                     else values.State.SPAWNING)
@@ -204,7 +208,7 @@ class Cloud:
         self.seconds += self.takes.get('short', 0)
         return values.Reason(values.Code.CAPACITY, 'No host has 1 VCPU free.')
 
-    def request(self, servers):
+    def request(self, servers, stopped=None):
         late = [server for server in servers if server.project_id in self.slow]
         new = {server.project_id for server in late} - self._waited_for
         self._waited_for |= new
@@ -246,7 +250,7 @@ class Cloud:
     def published(self, uuid):
         return self.told[uuid].code if uuid in self.told else None
 
-    def publish(self, reasons_of):
+    def publish(self, reasons_of, project_of=None):
         self.told.update(reasons_of)
         return len(reasons_of)
 

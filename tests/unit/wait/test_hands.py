@@ -15,6 +15,7 @@ from cell0_rebuild.wait.decision import batch
 from cell0_rebuild.wait.effects import hands
 from cell0_rebuild.wait.effects import rebuilds
 from cell0_rebuild.wait import options
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
@@ -45,11 +46,15 @@ class HandsTest(testtools.TestCase):
             'cell0_rebuild.wait.census.operator_decisions.current',
             lambda context, uuid: self.decision))
         self.useFixture(fixtures.MonkeyPatch(
-            'cell0_rebuild.wait.census.images.to_name',
-            lambda context, uuid: f'image-{uuid}'))
+            'cell0_rebuild.wait.census.images.finder',
+            lambda context, uuid: lambda: self.image(uuid)))
         self.conf = cfg.ConfigOpts()
         options.register(self.conf)
         self.conf([], default_config_files=[], default_config_dirs=[])
+
+    def image(self, uuid):
+        """Return the image of a server."""
+        return f'image-{uuid}'
 
     def request(self, servers, client):
         """Return what is answered to requests."""
@@ -82,6 +87,41 @@ class HandsTest(testtools.TestCase):
             time.sleep(0.01)
         self.assertEqual({slow.uuid: ACCEPTED}, answers)
         self.assertEqual({}, found.answered())
+
+    def test_a_volume_that_is_not_told_of_keeps_no_other_waiting(self):
+        slow, other = samples.server(1, 'slow'), samples.server(2)
+        goes_on = threading.Event()
+        self.addCleanup(goes_on.set)
+
+        def image(uuid):
+            if uuid == slow.uuid:
+                goes_on.wait(PATIENCE)
+                return texts.UNKNOWN_IMAGE
+            return 'image'
+        self.image = image
+        client = mock.Mock(spec=rebuilds.RebuildClient)
+        client.request.return_value = ACCEPTED
+        found = hands.Hands(None, self.conf, client, patience=0.2)
+        self.assertEqual(
+            [values.Outcome.NOT_YET, values.Outcome.ACCEPTED],
+            [answer.outcome for answer in found.request([slow, other])])
+        goes_on.set()
+        while not (answers := found.answered()):
+            time.sleep(0.01)
+        self.assertEqual(
+            {slow.uuid: values.Answer(
+                values.Outcome.NOT_ASKED, reason=texts.UNKNOWN_IMAGE)},
+            answers)
+        client.request.assert_called_once_with(other.uuid, 'a', 'image')
+
+    def test_nothing_is_requested_after_a_stop(self):
+        stop = threading.Event()
+        self.image = lambda uuid: stop.set()
+        client = mock.Mock(spec=rebuilds.RebuildClient)
+        [answer] = hands.Hands(None, self.conf, client).request(
+            [samples.server()], stop.is_set)
+        self.assertIs(values.Outcome.NOT_ASKED, answer.outcome)
+        self.assertFalse(client.request.called)
 
     def test_who_took_long_is_not_waited_for_until_it_is_fast(self):
         server, takes = samples.server(1), []

@@ -122,7 +122,7 @@ class NoAnswerTest(isolation_base.IsolationTestCase):
         self.answer(Outcome.AWAY)
         with_many = []
         request = self.cloud.request
-        self.cloud.request = lambda servers: (
+        self.cloud.request = lambda servers, stopped: (
             with_many.append(len(servers)), request(servers))[1]
         self.cloud.run(60)
         self.assertEqual({1}, set(with_many))
@@ -228,7 +228,7 @@ class GroupsTest(isolation_base.IsolationTestCase):
         self.others()
         unchecked = []
 
-        def look(servers, request=cloud.request):
+        def look(servers, stopped, request=cloud.request):
             answers = request(servers)
             unchecked.append(sum(
                 cloud.kind_of[uuid] == member

@@ -59,6 +59,14 @@ class AnsweredTest(testtools.TestCase):
         found = self.answer(values.Outcome.NOT_ASKED, reason=reason)
         self.assertEqual(code, found and found.code)
 
+    def test_who_was_not_asked_for_at_last_is_not_on_its_way(self):
+        self.answer(values.Outcome.NOT_YET)
+        self.assertEqual(1, len(self.ledger.on_their_way))
+        self.assertIs(texts.UNKNOWN_IMAGE, self.answer(
+            values.Outcome.NOT_ASKED, reason=texts.UNKNOWN_IMAGE))
+        self.assertEqual({}, self.ledger.on_their_way)
+        self.assertIn('a', self.ledger.doubted)
+
     def test_more_go_again_when_one_is_accepted(self):
         for number in range(3):
             self.answer(values.Outcome.AWAY, number, str(number))

@@ -246,8 +246,9 @@ class SweepTest(SweepTestCase):
         for number in range(40):
             self.cloud.wait(1, f'slow-{number}')
         sent = []
-        self.cloud.request = lambda servers: sent.append(servers) or [
-            values.Answer(values.Outcome.NOT_YET) for _ in servers]
+        self.cloud.request = lambda servers, stopped: (
+            sent.append(servers) or [
+                values.Answer(values.Outcome.NOT_YET) for _ in servers])
         self.sweep()
         return len(sent)
 
