@@ -15,6 +15,7 @@ from keystoneauth1 import exceptions as ks_exc
 from nova import exception
 from nova import quota
 from nova.scheduler.client import report
+from oslo_limit import exception as limit_exc
 
 from cell0_rebuild import exceptions
 
@@ -35,10 +36,17 @@ def share(context: nova_context.RequestContext, project_id: str) -> float:
     says that it takes too much from nobody.
 
     :param context: an administrator's.
-    :raises NoPlacement: if it does not answer as it should.
+    :raises NoPlacement: if it does not answer as it should, or Keystone tells
+        no limits.
     """
-    quotas = quota.QUOTAS.get_project_quotas(
-        context, project_id, usages=False)
+    try:
+        quotas = quota.QUOTAS.get_project_quotas(
+            context, project_id, usages=False)
+    except (ks_exc.ClientException, limit_exc.SessionInitError, OSError,
+            LookupError, ValueError) as error:
+        # oslo.limit takes any answer of Keystone for what it expects.
+        raise exceptions.NoPlacement(
+            f'Keystone tells no limits: {error!r}') from error
     limits = {name: quotas[name]['limit'] for name in _RESOURCES}
     used = _used(context, project_id)
     return max(0 if limit < 0 else used[name] / max(limit, 1)

@@ -2,9 +2,12 @@
 
 """The share of a project, of what real Placement and real quotas say."""
 
+import ddt
 from nova import context as nova_context
 from nova import exception
 from nova.tests.unit import fake_requests
+from openstack import exceptions as sdk_exc
+from oslo_limit import exception as limit_exc
 from oslo_limit import fixture as limit_fixture
 
 from cell0_rebuild import exceptions
@@ -13,6 +16,7 @@ from tests.functional import base
 from tests.functional.support import counting
 
 
+@ddt.ddt
 class SharesTestCase(base.FunctionalTestCase):
     """A project with a server of one core and 512 MiB."""
 
@@ -63,6 +67,16 @@ class SharesTestCase(base.FunctionalTestCase):
         self.useFixture(limit_fixture.LimitFixture(
             {'servers': 10, 'class:VCPU': 5, 'class:MEMORY_MB': -1}, {}))
         self.assertEqual(1 / 5, self.share())
+
+    @ddt.data(limit_exc.SessionInitError('away'), KeyError('model'),
+              sdk_exc.HttpException('503'), ValueError('no endpoint'))
+    def test_limits_that_keystone_does_not_tell_are_an_outage(self, error):
+        self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
+
+        def fail(*args):
+            raise error
+        self.stub_out('oslo_limit.limit._get_keystone_connection', fail)
+        self.assertRaises(exceptions.NoPlacement, self.share)
 
     def test_servers_that_only_wait_do_not_count(self):
         self.reserve_vcpus('host1', 10)
