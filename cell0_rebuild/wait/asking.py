@@ -185,9 +185,9 @@ class Asking:
                 break
             share, seconds = self._asked(project_id, self._eyes.share, run)
             self._extra.spend(seconds)
-            self._ledger.shares.put(
-                project_id, ledgers.UNKNOWN_SHARE if share is None else share,
-                self._clock().seconds)
+            if share is None:
+                share = self._ledger.share(project_id)
+            self._ledger.shares.put(project_id, share, self._clock().seconds)
         run.answers.shares_end = True
 
     def short(self, questions: list[values.Question], run: known.Run) -> None:

@@ -34,7 +34,8 @@ class _PublishesNothing(notices.Notices):
     """Reads what was published, and writes nothing."""
 
     def publish(
-        self, reasons_of: collections.abc.Mapping[str, values.Reason]
+        self, reasons_of: collections.abc.Mapping[str, values.Reason],
+        project_of: collections.abc.Callable[[str], str] = lambda uuid: '',
     ) -> int:
         return 0
 

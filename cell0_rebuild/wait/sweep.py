@@ -8,7 +8,6 @@ until nothing is left to do. At the end it writes why the other servers wait.
 
 from __future__ import annotations
 
-import collections
 import collections.abc
 import typing as ty
 
@@ -17,6 +16,7 @@ from oslo_log import log as logging
 from cell0_rebuild.wait import asking
 from cell0_rebuild.wait.decision import candidates
 from cell0_rebuild.wait.decision import decide
+from cell0_rebuild.wait.decision import order
 from cell0_rebuild.wait import known
 from cell0_rebuild.wait.memory import broken_hosts
 from cell0_rebuild.wait.memory import ledger as ledgers
@@ -90,7 +90,8 @@ class Sweeper:
                 if reason is texts.NO_ROLE}
             self._teller.publish({
                 uuid: reason for uuid, reason in reasons.items()
-                if uuid not in untold})
+                if uuid not in untold},
+                lambda uuid: run.waiting[uuid].project_id)
         return run.result
 
     def _decide(self, seen: known.Seen, run: known.Run) -> decide.Decision:
@@ -149,8 +150,9 @@ class Sweeper:
         self._show(census.shown, run)
         could, reasons = candidates.ready(
             run.waiting.values(), ledger, section, now)
-        found = self._eyes.kinds(
-            [server.uuid for server in _in_turns(could)], run.waiting)
+        found = self._eyes.kinds([server.uuid for server in sorted(
+            order.in_turns(could, lambda server: server.project_id),
+            key=lambda server: -server.priority)], run.waiting)
         reasons.update({uuid: kind for uuid, kind in found.items()
                         if isinstance(kind, values.Reason)})
         kinds = {uuid: kind for uuid, kind in found.items()
@@ -248,19 +250,3 @@ class Sweeper:
         if failed is not None and not run.checked:
             run.checked = True
             self._hands.check(failed, self._ledger.accepted)
-
-
-def _in_turns(
-    servers: collections.abc.Sequence[values.Waiting]
-) -> list[values.Waiting]:
-    """Return the servers so that one of each project comes in turn.
-
-    To find the kinds of those of one project may take very long.
-    """
-    count: collections.Counter[str] = collections.Counter()
-    places: dict[str, int] = {}
-    for server in servers:
-        count[server.project_id] += 1
-        places[server.uuid] = count[server.project_id]
-    return sorted(servers, key=lambda server: (
-        -server.priority, places[server.uuid]))

@@ -27,6 +27,8 @@ if ty.TYPE_CHECKING:
 
 # So many hosts with room are counted, at most: a sweep seldom sends more.
 _HOSTS = 50
+# Seconds to find out what is short.
+_PATIENCE = 10.0
 
 
 class Eyes:
@@ -51,14 +53,14 @@ class Eyes:
 
     def kinds(
         self, uuids: collections.abc.Sequence[str],
-        waiting: collections.abc.Container[str],
+        waiting: collections.abc.Mapping[str, values.Waiting],
     ) -> dict[str, values.Kind | values.Reason]:
         """Return the kinds of servers; see :meth:`kinds.Kinds.of`.
 
         :param waiting: all others are forgotten.
         """
         self._kinds.keep(waiting)
-        return self._kinds.of(uuids)
+        return self._kinds.of(uuids, lambda uuid: waiting[uuid].project_id)
 
     def groups(
         self, uuids: collections.abc.Set[str]
@@ -101,6 +103,8 @@ class Eyes:
     def short(self, question: values.Question) -> values.Reason:
         """Return what is short where there is no room.
 
-        :raises NoPlacement: if Placement does not answer as it should.
+        :raises NoPlacement: if Placement does not answer as it should, or not
+            in time.
         """
-        return why.capacity(list(why.shortage(self._context, question.query)))
+        return why.capacity(list(why.shortage(
+            self._context, question.query, _PATIENCE)))

@@ -10,8 +10,11 @@ time, and nothing of it has to be stored.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import datetime
+import operator
+import typing as ty
 
 from cell0_rebuild.wait import values
 
@@ -22,6 +25,8 @@ A_WHOLE_QUOTA = datetime.timedelta(days=7)
 _NICE = datetime.timedelta(hours=1)
 # More is the same. A quota can be lowered below what is used, to 0 as well.
 _MOST_QUOTAS = 30.0
+
+_Item = ty.TypeVar('_Item')
 
 Turn = tuple[datetime.datetime, datetime.datetime, str]
 
@@ -47,3 +52,21 @@ def ordered(
     return sorted(waiting, key=lambda server: (
         -server.priority,
         turn(server, shares.get(server.project_id, 0.0))))
+
+
+def in_turns(
+    items: collections.abc.Iterable[_Item],
+    project_of: collections.abc.Callable[[_Item], str],
+) -> list[_Item]:
+    """Return what takes time, one of each project in turn.
+
+    What is done for one project may take very long. What is of the same
+    project stays in its order.
+    """
+    count: collections.Counter[str] = collections.Counter()
+    places: list[tuple[int, _Item]] = []
+    for item in items:
+        project_id = project_of(item)
+        count[project_id] += 1
+        places.append((count[project_id], item))
+    return [item for _, item in sorted(places, key=operator.itemgetter(0))]

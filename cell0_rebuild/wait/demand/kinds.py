@@ -11,11 +11,13 @@ import collections.abc
 import time
 import typing as ty
 
+from cell0_rebuild.wait.decision import order
 from cell0_rebuild.wait.demand import likeness
 from cell0_rebuild.wait.demand import queries
 from cell0_rebuild.wait.demand import shapes
 from cell0_rebuild.wait.demand import spec_key
 from cell0_rebuild.wait.memory import times
+from cell0_rebuild.wait import texts
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
@@ -25,18 +27,20 @@ if ty.TYPE_CHECKING:
 # Seconds. A port, a device profile or an aggregate may have changed by then.
 _LIFE = 300.0
 
-# Seconds that are spent at once, to look servers up and then to find their
-# kinds; the other servers come later.
-_SPENT = 5
+# The parts of the time in which what is unknown is found, and what is known is
+# found again. So many seconds of each are saved up. One half is to look
+# servers up, and the other to find their kinds.
+_NEW, _AGAIN, _SAVED = 0.2, 0.1, 10.0
 
 _Uuids = collections.abc.Sequence[str]
+_ProjectOf = collections.abc.Callable[[str], str]
 
 
 class Kinds:
     """Remembers the kinds of servers.
 
-    What is too old is still used until it is found again, which comes after
-    all that is unknown: so each server has its turn, however many there are.
+    What is too old is still used until it is found again, the oldest of each
+    project in turn: so each server has its turn, however many there are.
     """
 
     def __init__(
@@ -49,32 +53,27 @@ class Kinds:
         :param clock: seconds that never go back.
         """
         self._context, self._clock = context, clock
+        self._new = times.Allowance(_SAVED)
+        self._again = times.Allowance(_SAVED)
+        # When something of a project was found again last.
+        self._served: dict[str, float] = {}
         self._keys = times.Expiring[str, bytes](_LIFE)
         self._known = times.Expiring[
             bytes, ty.Union[values.Kind, values.Reason]](_LIFE)
 
-    def of(self, uuids: _Uuids) -> dict[str, values.Kind | values.Reason]:
+    def of(
+        self, uuids: _Uuids, project_of: _ProjectOf
+    ) -> dict[str, values.Kind | values.Reason]:
         """Return the kinds of servers, or why they have none.
 
         Servers whose kinds cannot be found in time are left out, and so are
         those that are no longer buried.
 
         :param uuids: those whose kinds are to be found first, first.
+        :param project_of: returns the project of a server.
         """
-        self._look_up([uuid for uuid in uuids if uuid not in self._keys],
-                      self._clock() + _SPENT)
-        # Of very many servers, the look-up alone takes all of its time.
-        now = self._clock()
-        end = now + _SPENT
-        for key, uuid in self._first_of_each(uuids).items():
-            if key not in self._known:
-                self._learn(key, uuid, end)
-        self._look_up([uuid for uuid in uuids if uuid in self._keys
-                       and not self._keys.is_good(uuid, now)], end)
-        first = self._first_of_each(uuids)
-        for key in self._known.old(now):
-            if key in first:
-                self._learn(key, first[key], end)
+        self._find_new(uuids)
+        self._find_again(uuids, project_of)
         found: dict[str, values.Kind | values.Reason] = {}
         for uuid in uuids:
             alike = self._keys.get(uuid)
@@ -87,6 +86,41 @@ class Kinds:
         """Forget all other servers, and the kinds that only they had."""
         self._keys.keep(uuids)
         self._known.keep({key for _, key in self._keys.items()})
+
+    def _find_new(self, uuids: _Uuids) -> None:
+        begun = self._clock()
+        self._new.earn(begun, _NEW)
+        self._look_up([uuid for uuid in uuids if uuid not in self._keys],
+                      begun + self._new.left / 2)
+        # Of very many servers, the look-up alone takes all of its time.
+        end = self._clock() + self._new.left / 2
+        for key, uuid in self._first_of_each(uuids).items():
+            if key not in self._known:
+                self._learn(key, uuid, end)
+        self._new.spend(self._clock() - begun)
+
+    def _find_again(self, uuids: _Uuids, project_of: _ProjectOf) -> None:
+        begun, wanted = self._clock(), set(uuids)
+        self._again.earn(begun, _AGAIN)
+        self._look_up(order.in_turns(
+            [uuid for uuid in self._keys.old(begun) if uuid in wanted],
+            project_of), begun + self._again.left / 2)
+        first = self._first_of_each(uuids)
+        projects = {key: project_of(uuid) for key, uuid in first.items()}
+        # Who has waited longest for one comes first.
+        old = sorted(
+            (key for key in self._known.old(begun) if key in first),
+            key=lambda key: self._served.get(projects[key], 0.0))
+        end = self._clock() + self._again.left / 2
+        for key in order.in_turns(old, projects.__getitem__):
+            if self._clock() >= end:
+                break
+            self._learn(key, first[key], end)
+            self._served[projects[key]] = self._clock()
+        present = set(projects.values())
+        self._served = {one: at for one, at in self._served.items()
+                        if one in present}
+        self._again.spend(self._clock() - begun)
 
     def _first_of_each(self, uuids: _Uuids) -> dict[bytes, str]:
         """Return the first server of each key."""
@@ -114,6 +148,9 @@ class Kinds:
         except shapes.NotBuried:
             self._known.drop(key)
         else:
+            if kind is texts.UNKNOWN_DEMANDS:
+                # Neutron may be away.
+                kind = self._known.get(key) or kind
             self._known.put(key, kind, self._clock())
 
 

@@ -10,8 +10,11 @@ with room for the rest can meet.
 from __future__ import annotations
 
 import dataclasses
+import math
+import time
 import typing as ty
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait.demand import probes
 from cell0_rebuild.wait.demand import queries
 from cell0_rebuild.wait.demand import shapes
@@ -122,19 +125,29 @@ def _notes(spec: objects.RequestSpec) -> ty.Iterator[str]:
 
 
 def shortage(
-    context: nova_context.RequestContext, query: str
+    context: nova_context.RequestContext, query: str,
+    patience: float = math.inf,
 ) -> ty.Iterator[Short]:
     """Yield each demand that alone keeps the query from finding room.
 
     :param query: for which there is no room.
-    :raises NoPlacement: if it does not answer as it should.
+    :param patience: so many seconds later no more is asked.
+    :raises NoPlacement: if it does not answer as it should, or nothing was
+        found in time.
     """
+    end, found = time.monotonic() + patience, False
     for demand in queries.demands(query)[:PROBES]:
+        if time.monotonic() > end:
+            if found:
+                return
+            raise exceptions.NoPlacement(
+                f'after {patience} seconds it has not told what is short')
         rest = queries.without(query, demand)
         if rest is None:
             continue
         room = probes.room(context, queries.limited(rest, _HOSTS))
         if room:
+            found = True
             yield Short(demand, room.hosts)
 
 

@@ -23,6 +23,7 @@ from oslo_utils import timeutils
 from cell0_rebuild import db_errors
 from cell0_rebuild import texts
 from cell0_rebuild.wait.census import outages
+from cell0_rebuild.wait.decision import order
 from cell0_rebuild.wait.memory import times
 from cell0_rebuild.wait import values
 
@@ -65,7 +66,8 @@ class Notices:
         self._changed: dict[str, values.Code] = {}
 
     def publish(
-        self, reasons_of: collections.abc.Mapping[str, values.Reason]
+        self, reasons_of: collections.abc.Mapping[str, values.Reason],
+        project_of: collections.abc.Callable[[str], str] = lambda uuid: '',
     ) -> int:
         """Publish why servers wait.
 
@@ -75,16 +77,21 @@ class Notices:
         published in the next ones.
 
         :param reasons_of: why each waits, by the UUID of the server.
+        :param project_of: returns the project of a server. They have turns.
         :returns: how many messages were written.
         """
         self.load(reasons_of)
         changed = {uuid: reason.code for uuid, reason in reasons_of.items()
                    if reason.code is not self.published(uuid)}
+        # Those come first whose reason has changed first.
+        changed = {**{uuid: code for uuid, code in self._changed.items()
+                      if changed.get(uuid) is code}, **changed}
         due = [uuid for uuid, code in changed.items()
                if self._at_once or self.published(uuid) is None
                or self._changed.get(uuid) is code]
         self._changed = changed
-        written = (uuid for uuid in due if self._write(uuid, reasons_of[uuid]))
+        written = (uuid for uuid in order.in_turns(due, project_of)
+                   if self._write(uuid, reasons_of[uuid]))
         return sum(1 for _ in itertools.islice(written, _MOST))
 
     def published(self, uuid: str) -> values.Code | None:
@@ -101,28 +108,40 @@ class Notices:
             page = unknown[first:first + _PAGE]
             told = messages(self._context, page)
             for uuid in page:
-                reason = values.parsed(told.get(uuid, ''))
-                self._published.put(
-                    uuid, None if reason is None else reason.code, now)
+                self._published.put(uuid, _code(told.get(uuid, '')), now)
 
     def _write(self, uuid: str, reason: values.Reason) -> bool:
-        written = tell(self._context, uuid, reason)
+        former = self.published(uuid)
+        written = tell(self._context, uuid, reason, lambda told: (
+            _code(told) is former))
         if written:
             self._published.put(uuid, reason.code, self._clock())
+        else:
+            # Somebody may have told something else since.
+            self._published.drop(uuid)
         return written
 
 
 def tell(
-    context: nova_context.RequestContext, uuid: str, reason: values.Reason
+    context: nova_context.RequestContext, uuid: str, reason: values.Reason,
+    replaces: collections.abc.Callable[[str], bool] = lambda told: True,
 ) -> bool:
     """Tell an owner why a server waits, or that it waits no longer.
 
     :param context: an administrator's, targeted at cell0.
-    :returns: False if it is deleted or on its way, or cannot be written.
+    :param replaces: tells whether what was told may be replaced.
+    :returns: False if it is deleted or on its way, or cannot be written, or
+        what was told stays.
     """
     with outages.skipped('The message', uuid):
-        return bool(_write(context, uuid, texts.fitting(reason.message())))
+        return bool(_write(
+            context, uuid, texts.fitting(reason.message()), replaces))
     return False
+
+
+def _code(message: str) -> values.Code | None:
+    reason = values.parsed(message)
+    return None if reason is None else reason.code
 
 
 @main_db_api.pick_context_manager_reader
@@ -137,13 +156,15 @@ def messages(
     action = models.InstanceAction
     return {uuid: message or '' for uuid, message in context.session.query(
         action.instance_uuid, action.message).filter(
-        action.action == ACTION, action.instance_uuid.in_(uuids))}
+        action.action == ACTION, action.instance_uuid.in_(uuids),
+    ).order_by(action.id)}
 
 
 @db_errors.retried
 @main_db_api.pick_context_manager_writer
 def _write(
-    context: nova_context.RequestContext, uuid: str, message: str
+    context: nova_context.RequestContext, uuid: str, message: str,
+    replaces: collections.abc.Callable[[str], bool],
 ) -> bool:
     """Write the message of a server, unless it is deleted or on its way."""
     instance, action = models.Instance, models.InstanceAction
@@ -155,8 +176,14 @@ def _write(
     ).filter(instance.hidden.isnot(True)).with_for_update().first()
     if owner is None:
         return False
-    if not context.session.query(action).filter_by(
-            instance_uuid=uuid, action=ACTION).update({'message': message}):
+    # Two nodes of a cluster may each have made one.
+    rows = context.session.query(action).filter_by(
+        instance_uuid=uuid, action=ACTION).order_by(action.id).all()
+    if not replaces(rows[-1].message or '' if rows else ''):
+        return False
+    for row in rows:
+        row.message = message
+    if not rows:
         now = timeutils.utcnow(with_timezone=True)
         # Nova sets updated_at with the first event, and finds by it what is
         # new. This action has no event.

@@ -45,6 +45,11 @@ class Allowance:
         """
         self._left = max(self._left - seconds, -self._most)
 
+    @property
+    def left(self) -> float:
+        """How many may be spent now."""
+        return max(self._left, 0.0)
+
     def __bool__(self) -> bool:
         return self._left > 0
 

@@ -4,6 +4,7 @@
 
 from nova import context as nova_context
 from nova.db.main import models
+from nova import objects
 from oslo_utils.fixture import uuidsentinel
 
 from cell0_rebuild import cells
@@ -127,6 +128,51 @@ class NoticesTestCase(base.FunctionalTestCase):
         self.assertEqual(
             [2, 2, 0], [self.notices.publish(found) for _ in range(3)])
         self.assertEqual(1, len(self.told()))
+
+    def test_who_has_another_reason_for_longest_is_told_first(self):
+        first, second, last = servers = [self.uuid, *(
+            self.bury(microversion=base.STOCK)['id'] for _ in range(2))]
+        self.notices.publish(dict.fromkeys(servers, CAPACITY))
+        self.stub_out('cell0_rebuild.wait.effects.notices._MOST', 1)
+        two = (BLOCKED, BLOCKED, CAPACITY, CAPACITY)
+        for number in range(8):
+            # One of the others is to be told in each sweep.
+            self.notices.publish({
+                first: two[number % 4], second: two[(number - 1) % 4],
+                last: BLOCKED})
+        self.assertIs(BLOCKED.code, self.notices.published(last))
+
+    def test_an_owner_of_many_keeps_nobody_else_from_being_told(self):
+        many = [self.uuid, *(
+            self.bury(microversion=base.STOCK)['id'] for _ in range(3))]
+        other = self.bury(microversion=base.STOCK)['id']
+        self.stub_out('cell0_rebuild.wait.effects.notices._MOST', 2)
+        for uuids in (many, [*many, other]):
+            self.notices.publish(
+                dict.fromkeys(uuids, CAPACITY), {other: 'other'}.get)
+        self.assertIs(CAPACITY.code, self.notices.published(other))
+
+    def test_what_an_operator_ends_meanwhile_stays_told(self):
+        cctxt = cells.in_cell0(nova_context.get_admin_context())
+        self.notices.publish({self.uuid: CAPACITY})
+        self.notices.publish({self.uuid: BLOCKED})
+        notices.tell(cctxt, self.uuid, texts.ENDED)
+        self.assertEqual(0, self.notices.publish({self.uuid: BLOCKED}))
+        self.assertEqual([texts.ENDED.message()], self.told())
+        for _ in range(2):
+            self.notices.publish({self.uuid: BLOCKED})
+        self.assertEqual([BLOCKED.message()], self.told())
+
+    def test_two_messages_of_two_nodes_are_both_replaced(self):
+        self.notices.publish({self.uuid: CAPACITY})
+        cctxt = cells.in_cell0(nova_context.get_admin_context())
+        objects.InstanceAction(
+            cctxt, action='wait', instance_uuid=self.uuid,
+            request_id='req-other', message=texts.HELD.message()).create()
+        other = a_service()
+        for _ in range(2):
+            other.publish({self.uuid: BLOCKED})
+        self.assertEqual([BLOCKED.message()] * 2, self.told())
 
     def test_of_what_is_too_long_the_end_is_told_that_says_what_to_do(self):
         self.notices.publish({self.uuid: values.Reason(

@@ -211,10 +211,11 @@ class BudgetTest(isolation_base.IsolationTestCase):
         others = self.others(1)
         log, texts, publish = [], {}, self.cloud.publish
         # A text changes only with its code.
-        self.cloud.publish = lambda reasons_of: (texts.update({
+        self.cloud.publish = lambda reasons_of, project_of: (texts.update({
             (uuid, reason.code): reason.text
             for uuid, reason in reasons_of.items()
-            if (uuid, reason.code) not in texts}), publish(reasons_of))
+            if (uuid, reason.code) not in texts}), publish(
+                reasons_of, project_of))
         self.cloud.answer = lambda server: log.append('request')
         short = self.cloud.short
         self.cloud.short = lambda question: (

@@ -4,6 +4,8 @@ import fixtures
 import testtools
 
 from cell0_rebuild.wait.demand import kinds
+from cell0_rebuild.wait import texts
+from cell0_rebuild.wait import values
 from tests.unit.wait import samples
 
 MANY = 1500
@@ -16,7 +18,8 @@ class KnownKindsTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.time = 0.0
+        self.time, self.took = 0.0, 0.0
+        self.projects, self.unknown = {}, set()
         self.found = []
         self.uuids = [f'{number:036}' for number in range(MANY)]
         self.useFixture(fixtures.MonkeyPatch(
@@ -30,14 +33,18 @@ class KnownKindsTest(testtools.TestCase):
         """Find a kind, slowly."""
         self.found.append(uuid)
         self.time += SECONDS
-        return samples.kind(uuid)
+        return texts.UNKNOWN_DEMANDS if uuid in self.unknown else (
+            samples.kind(uuid))
 
     def sweep(self, uuids):
-        """Return the servers whose kinds a sweep knows."""
+        """Return the servers that have kinds, as far as a sweep knows."""
         self.kinds.keep(uuids)
-        known = self.kinds.of(uuids)
+        begun = self.time
+        known = self.kinds.of(uuids, lambda uuid: self.projects.get(uuid, 'a'))
+        self.took = self.time - begun
         self.time += BETWEEN
-        return set(known)
+        return {uuid for uuid, kind in known.items()
+                if not isinstance(kind, values.Reason)}
 
     def test_nobody_is_forgotten_where_all_ask_for_something_else(self):
         sweeps = 0
@@ -54,6 +61,47 @@ class KnownKindsTest(testtools.TestCase):
         times = [self.found.count(uuid) for uuid in self.uuids[::100]]
         self.assertGreater(min(times), 1)
         self.assertLessEqual(max(times), min(times) + 1)
+
+    def test_a_tenth_of_the_time_is_for_what_is_known(self):
+        while len(self.sweep(self.uuids)) < MANY:
+            pass
+        begun, found = self.time, len(self.found)
+        while self.time < begun + 3600:
+            self.sweep(self.uuids)
+        took = (len(self.found) - found) * SECONDS
+        self.assertLess(300, took)
+        self.assertLess(took, 400)
+
+    def test_one_of_another_project_is_found_again_soon(self):
+        while len(self.sweep(self.uuids)) < MANY:
+            pass
+        other = 'other'
+        self.projects[other], self.unknown = other, {other}
+        self.projects.update(
+            (uuid, f'many-{number % 3}')
+            for number, uuid in enumerate(self.uuids))
+        # In turns of projects.
+        uuids = [self.uuids[0], other, *self.uuids[1:]]
+        self.assertNotIn(other, self.sweep(uuids))
+        begun, self.unknown = self.time, set()
+        while other not in self.sweep(uuids):
+            self.assertLess(self.time - begun, 400)
+
+    def test_what_is_known_is_not_lost_while_it_cannot_be_found(self):
+        uuids = self.uuids[:1]
+        self.sweep(uuids)
+        self.unknown = set(uuids)
+        for _ in range(12):
+            self.assertEqual(set(uuids), self.sweep(uuids))
+        self.assertEqual(2, len(self.found))
+
+    def test_what_is_new_takes_a_fifth_of_the_time(self):
+        self.sweep(self.uuids)
+        self.time -= BETWEEN
+        for _ in range(10):
+            self.sweep(self.uuids)
+            self.time -= BETWEEN - 4
+        self.assertLess(self.took, 1.5)
 
     def test_a_look_up_that_takes_all_the_time_leaves_some_for_shapes(self):
         def find(context, uuids):

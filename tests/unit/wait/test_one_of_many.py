@@ -43,7 +43,7 @@ class WritesTest(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             f'cell0_rebuild.wait.effects.{name}', value))
 
-    def write(self, context, uuid, message=None):
+    def write(self, context, uuid, message=None, replaces=None):
         """Write a row, which a database refuses for the first server."""
         if uuid == 'first':
             raise self.error

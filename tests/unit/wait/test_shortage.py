@@ -5,6 +5,7 @@ from urllib import parse
 import fixtures
 import testtools
 
+from cell0_rebuild import exceptions
 from cell0_rebuild.wait.demand import why
 from cell0_rebuild.wait import values
 
@@ -30,6 +31,11 @@ class ShortageTest(testtools.TestCase):
     def test_it_costs_at_most_ten_questions(self):
         self.assertEqual([], list(why.shortage(None, QUERY)))
         self.assertEqual(10, len(self.asked))
+
+    def test_one_that_takes_long_is_given_up(self):
+        self.assertRaises(
+            exceptions.NoPlacement, list, why.shortage(None, QUERY, -1))
+        self.assertEqual([], self.asked)
 
     def test_a_question_is_for_few_candidates(self):
         list(why.shortage(None, QUERY))
