@@ -22,8 +22,11 @@ if ty.TYPE_CHECKING:
 
 # So many rebuilds are requested at the same time, at most.
 MOST = 8
-# Of so few on their way each is of another project, where there are several.
-_FEW = 2
+# Where there is room for several projects, each may have one of so many parts
+# of what may be on its way.
+_PARTS = 3
+# The scheduler does not take so long: what was sent may be lost.
+_SCHEDULED = datetime.timedelta(minutes=2)
 # So many may be open that were not answered in time.
 _MOST_OPEN = 32
 
@@ -52,6 +55,7 @@ class Batch:
         self._answers, self._ledger = answers, ledger
         self._section, self._now = section, now
         self._has_others, self._hosts = has_others, ledger.builds.hosts
+        self._with_room = {queue.project_id for queue in queues}
         self.requests: list[values.Request] = []
         self.waits: dict[candidates.Queue, values.Reason] = {}
         # By the kind, and whether the project is doubted.
@@ -108,7 +112,7 @@ class Batch:
             self._full[key] = reason
         elif self._is_enough(queue.project_id):
             reason = (texts.PROJECT_FAILS
-                      if self._hosts.failures(queue.project_id)
+                      if queue.project_id in self._hosts.stopped_projects
                       else texts.OTHERS_BUILD)
         if reason is not None:
             self.waits[queue] = reason
@@ -117,15 +121,41 @@ class Batch:
     def _is_enough(self, project_id: str) -> bool:
         """Tell whether no more of a project may be on their way.
 
-        Its builds fail; or only few of all may be, and others want a place.
+        Its builds fail; or others want a place, too, and its builds may take
+        very long.
         """
         allowed = self._hosts.allowed_of(project_id, self._now.utc)
-        if allowed is None and self._bound[1] <= _FEW and self._has_others:
-            allowed = 1
-        return allowed is not None and allowed <= sum(
-            one == project_id for one, _ in self._begun) + sum(
+        if allowed is None:
+            allowed = self._share
+        return allowed <= self._begun_of[project_id] + sum(
             request.server.project_id == project_id
             for request in self.requests)
+
+    @functools.cached_property
+    def _share(self) -> int:
+        """How many of a project may be on their way, if its builds succeed."""
+        begun, bound = self._bound
+        allowed = self._hosts.allowed(self._now.utc)
+        if begun >= allowed and bound > allowed:
+            # The one more is of whoever has the fewest.
+            return 1 + min(
+                (self._begun_of[one] for one in self._able), default=0)
+        if len(self._able) > 1:
+            return max(bound // _PARTS, 1)
+        return max(bound - self._has_others, 1)
+
+    @functools.cached_property
+    def _able(self) -> set[str]:
+        """The projects of which one more could be sent."""
+        own = {one: self._hosts.allowed_of(one, self._now.utc)
+               for one in self._with_room}
+        return {one for one, allowed in own.items()
+                if not self._is_open(one)
+                and (allowed is None or allowed > self._begun_of[one])}
+
+    @functools.cached_property
+    def _begun_of(self) -> collections.Counter[str]:
+        return collections.Counter(one for one, _ in self._begun)
 
     def _is_full(self) -> bool:
         """Tell whether answers come first.
@@ -142,7 +172,7 @@ class Batch:
         return (
             -server.priority,
             # The image of a project may be what fails.
-            self._hosts.failures(queue.project_id),
+            self._hosts.failures(queue.project_id, self._now.utc),
             self._ledger.is_narrow and self._ledger.away.get(
                 queue.project_id, (None, 0.0))[1],
             waste.of(queue.project_id, now), waste.of(queue.kind, now),
@@ -197,14 +227,12 @@ class Batch:
     def _at_scheduler(self) -> collections.Counter[values.Shape]:
         """How many of each shape nova-api has sent on, as far as is known."""
         return collections.Counter(
-            sent.kind.shape for sent in self._sent if not sent.is_open)
+            sent.kind.shape for sent in self._sent
+            if not sent.is_open and sent.at + _SCHEDULED > self._now.utc)
 
     @functools.cached_property
     def _sent(self) -> list[values.Sent]:
-        """Those that have no host yet.
-
-        The scheduler does not take so long: a conductor may have died.
-        """
+        """Those that have no host yet, unless a conductor may have died."""
         return [sent for sent in self._ledger.on_their_way.values()
                 if sent.state is values.State.SENT
                 and sent.at + ledgers.SLOW > self._now.utc]

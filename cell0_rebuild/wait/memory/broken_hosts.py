@@ -24,6 +24,7 @@ _TOO_MANY = 2
 # So many projects that fail are not explained by any one of them.
 _MANY_PROJECTS = 3
 _PAUSE = datetime.timedelta(minutes=30)
+_BAD_LUCK = datetime.timedelta(hours=1)
 # So many on their way are as good as no bound.
 _WIDEST = 1024
 
@@ -100,18 +101,24 @@ class BrokenHosts:
         return {project_id for project_id, failed in self._of.items()
                 if len(failed) >= _TOO_MANY}
 
-    def failures(self, project_id: str) -> int:
-        """Return how many of a project have failed since one has landed."""
-        return len(self._of.get(project_id, ()))
+    def failures(self, project_id: str, now: datetime.datetime) -> int:
+        """Return how many of a project have failed since one has landed.
+
+        One alone may be bad luck, and counts only for a while.
+        """
+        failed = self._of.get(project_id, [])
+        if len(failed) == 1 and now - failed[0].at >= _BAD_LUCK:
+            return 0
+        return len(failed)
 
     def allowed_of(
         self, project_id: str, now: datetime.datetime
     ) -> int | None:
         """Return how many of a project may be on their way; None is all."""
-        failures = self.failures(project_id)
-        if project_id in self.stopped_projects:
-            return int(_is_past(self._of[project_id][-1].at, now))
-        return 1 if failures else None
+        failed = self._of.get(project_id, [])
+        if len(failed) >= _TOO_MANY:
+            return int(_is_past(failed[-1].at, now))
+        return 1 if failed else None
 
     def _landed(self, build: values.Build) -> None:
         if build.waited:

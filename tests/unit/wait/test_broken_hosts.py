@@ -160,7 +160,8 @@ class BrokenHostsTest(testtools.TestCase):
         self.fail(0, 1)
         self.land(2, hosts=['other'])
         self.assertIsNone(self.allowed_of('a', 3))
-        self.assertEqual(0, self.hosts.failures('a'))
+        self.assertEqual(0, self.hosts.failures(
+            'a', samples.NOON + 3 * MINUTE))
 
     def test_who_did_not_wait_does_not_let_more_go(self):
         self.fail_for_two()

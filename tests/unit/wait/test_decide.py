@@ -134,6 +134,57 @@ class DecideTestCase(testtools.TestCase):
 @ddt.ddt
 class DecideTest(DecideTestCase):
 
+    def test_one_that_gets_no_host_keeps_others_for_two_minutes(self):
+        self.assertEqual(1, len(self.send()))
+        self.now += MINUTE
+        self.assertEqual(texts.OTHERS_FIRST, self.refusal())
+        self.now += MINUTE
+        self.assertIsNone(self.refusal())
+
+    def test_where_two_projects_hang_one_more_goes_after_a_while(self):
+        servers = [samples.server(1), samples.server(2, 'b')]
+        others = [values.Build(project, project, BUILDING, self.now)
+                  for project in ('a', 'b')]
+        self.ledger.builds.others = others
+        decided = self.decision({SMALL: servers}, {SMALL: values.Room(9, 99)})
+        self.assertIsNone(decided.command)
+        self.now += 15 * MINUTE
+        decided = self.decision({SMALL: servers}, {SMALL: values.Room(9, 99)})
+        self.assertEqual(1, len(decided.command.requests))
+
+    def test_a_project_whose_builds_fail_keeps_no_place_from_others(self):
+        servers = [samples.server(1), samples.server(2, 'fails')]
+        self.ledger.learned([
+            *(values.Build(str(number), 'fails', FAILED, self.now,
+                           frozenset([str(number)])) for number in range(2)),
+            values.Build('lands', 'c', LANDED, self.now + MINUTE)], self.now)
+        self.now += 2 * MINUTE
+        self.ledger.builds.others = [values.Build(
+            'hangs', 'a', BUILDING, self.now - 16 * MINUTE)]
+        decided = self.decision({SMALL: servers}, {SMALL: values.Room(9, 99)})
+        self.assertEqual(['a'], [request.server.project_id for request
+                                 in decided.command.requests])
+
+    @ddt.data((SMALL, 1), (LARGE, 3))
+    @ddt.unpack
+    def test_only_who_has_room_as_well_takes_places_from_a_project(
+            self, kind, places):
+        self.ledger.builds.hosts._width = 4
+        self.ledger.builds.hosts._last_at = self.now
+        self.section.at_once = 8
+        self.ledger.trusted = {'a', 'b'}
+        for number in range(9):
+            self.waiting.setdefault(SMALL, []).append(samples.server(number))
+        self.ledger._widths[SMALL.shape] = 8
+        queues = {SMALL: self.waiting[SMALL],
+                  kind: [*self.waiting.get(kind, []),
+                         samples.server(99, 'b')]}
+        rooms = {SMALL: values.Room(9, 99), LARGE: values.Room(0)}
+        decided = self.decision(queues, rooms)
+        self.assertEqual(places, [
+            request.server.project_id
+            for request in decided.command.requests].count('a'))
+
     def test_a_shape_begins_with_one_and_doubles(self):
         found = []
         for _ in range(4):

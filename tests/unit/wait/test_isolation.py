@@ -152,6 +152,31 @@ class BuildsTest(isolation_base.IsolationTestCase):
         self.assertLessEqual(
             self.seconds_to_land(others), 1.2 * alone + most * projects)
 
+    @ddt.data(300, 2400)
+    def test_builds_that_take_long_stop_no_others(self, build):
+        usual = clouds.Cloud()
+        self.cloud, cloud = usual, self.cloud
+        alone = self.seconds_to_land(self.others())
+        self.cloud = cloud
+        self.offend(60, 1)
+        self.cloud.builds_in['bad-0'] = build
+        self.assertLessEqual(
+            self.seconds_to_land(self.others()), 1.2 * alone + 20)
+
+    def test_who_failed_once_is_tried_again_after_an_hour(self):
+        [first] = self.cloud.wait(1, 'unlucky', age=10)
+        self.cloud.failing = {'unlucky'}
+        self.cloud.run(60)
+        self.assertIsNotNone(self.requested([first]))
+        self.cloud.failing = set()
+        beside = self.cloud.wait(4, 'unlucky', age=9)
+        self.cloud.wait(300, 'good')
+        # Room for one a minute: others wait all the time.
+        for _ in range(70):
+            self.cloud.rooms[clouds.SMALL.shape.question] = 1
+            self.cloud.run(60)
+        self.assertEqual(4, self.cloud.landed_of(beside))
+
     def test_the_projects_of_such_images_lose_two_in_half_an_hour(self):
         self.break_images(60, 3)
         self.land_others()
