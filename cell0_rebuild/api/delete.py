@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import typing as ty
 
@@ -47,9 +48,10 @@ def delete(
     # Nova has targeted it at the cell that the server was read in.
     is_in_cell0 = buried and cells.is_cell0(context)
     try:
-        wrapped(context, instance, *args, **kwargs)
-        if is_in_cell0:
-            deletion.sweep_cells(context, uuid)
+        with _in_cell0(context, instance) if is_in_cell0 else (
+                contextlib.nullcontext(True)) as is_there:
+            if is_there:
+                wrapped(context, instance, *args, **kwargs)
         # A rebuild that has hidden the row may have made another.
         if not buried or (instance.deleted and not instance.hidden):
             return
@@ -64,7 +66,22 @@ def delete(
     while (moved := _moved(compute_api, context, uuid)) is not None:
         with contextlib.suppress(_BuildRequestGone):
             wrapped(context, moved, *args, **kwargs)
+            # Its way back may have been cut short.
+            deletion.sweep_cells(context, uuid)
             return
+
+
+@contextlib.contextmanager
+def _in_cell0(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> collections.abc.Iterator[bool]:
+    """Tell whether a server is in cell0 still, and keep rebuilds from it.
+
+    Nova would delete the ports that a compute has bound meanwhile.
+    """
+    yield instance.disable_terminate or bool(
+        deletion.begin(context, instance.uuid))
+    deletion.sweep_cells(context, instance.uuid)
 
 
 def _tells_of_move(error: Exception) -> bool:
@@ -111,12 +128,13 @@ def _moved(
     compute_api: compute.API, context: nova_context.RequestContext, uuid: str,
 ) -> objects.Instance | None:
     """Return the server from where it is now; None if it is deleted."""
-    if location.place(context, uuid) is None:
-        return None
-    try:
-        return compute_api.get(context, uuid)
-    except exception.InstanceNotFound:
-        return None
+    while (place := location.place(context, uuid)) is not None:
+        try:
+            return compute_api.get(context, uuid)
+        except exception.InstanceNotFound:
+            if location.place(context, uuid) == place:
+                break
+    return None
 
 
 def delete_while_booting(

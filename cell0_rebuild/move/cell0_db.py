@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import typing as ty
 
+from nova.compute import task_states
 from nova.compute import vm_states
 from nova.db.main import api as main_db_api
 from nova.db.main import models
@@ -67,6 +68,23 @@ def hide(context: nova_context.RequestContext, instance_uuid: str) -> bool:
         if updated:
             _show_after_all(context, instance_uuid)
         raise
+
+
+@db_errors.retried
+@main_db_api.pick_context_manager_writer
+def begin_delete(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
+    """Keep rebuilds from beginning, as Nova's delete does.
+
+    :param context: targeted at cell0.
+    :returns: False if the server is deleted, or hidden.
+    """
+    rows: int = context.session.query(models.Instance).filter_by(
+        uuid=instance_uuid, deleted=0,
+    ).filter(models.Instance.hidden.isnot(True)).update(
+        {'task_state': task_states.DELETING}, synchronize_session=False)
+    return rows == 1
 
 
 def _show_after_all(

@@ -2,6 +2,7 @@
 
 """A server that its owner deletes on its way: what is left of it.
 
+:func:`begin`                         nova-api, before it deletes it in cell0
 :func:`sweep`, :func:`sweep_cell0`,
 :func:`sweep_cells`                   nova-api, when it has deleted it
 :func:`clear`, :func:`erase`          whoever then finds it deleted
@@ -38,6 +39,12 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
 LOG = logging.getLogger(__name__)
+
+
+def begin(context: nova_context.RequestContext, instance_uuid: str) -> bool:
+    """Keep rebuilds from a buried server; see :func:`cell0_db.begin_delete`.
+    """
+    return bool(cell0_db.begin_delete(context, instance_uuid))
 
 
 def sweep(

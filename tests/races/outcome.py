@@ -32,6 +32,7 @@ def of(test, server_id):
         # Each server has its own, so that their IDs say nothing.
         'ports': sum(port.get('device_id') == server_id
                      for port in test.neutron._ports.values()),
+        'ports of its owner': _kept_ports(test),
         'volumes': len(list(test.cinder.volume_ids_for_instance(server_id))),
         'accelerators': test.accelerators_of(server_id),
         'rows': rows_of(server_id)}
@@ -49,6 +50,13 @@ def of(test, server_id):
             action['action'] for action in
             test.api.get_instance_actions(server_id)} & _HISTORY)
     return found
+
+
+def _kept_ports(test):
+    """Return how many of the ports that it was created with are there."""
+    asked = test._server['asked'].get('networks')
+    return sum(network['port'] in test.neutron._ports for network in (
+        asked if isinstance(asked, list) else []) if 'port' in network)
 
 
 def rows_of(server_id):

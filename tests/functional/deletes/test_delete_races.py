@@ -49,13 +49,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
         self.assert_gone()
 
     def test_a_delete_met_by_the_end_of_a_rebuild_frees_its_port(self):
-        port = self.neutron.create_port({'port': {
-            'network_id': self.neutron.network_1['id'],
-            'tenant_id': self.api.project_id}})['port']
-        host = self.computes['host1'].service_ref.uuid
-        self.admin_api.put_service(host, {'status': 'disabled'})
-        server = self.bury(networks=[{'port': port['id']}])
-        self.admin_api.put_service(host, {'status': 'enabled'})
+        port, server = self.bury_with_port()
         late = self.useFixture(races_base.HeldMessage())
 
         def build(*args, **kwargs):
@@ -69,17 +63,59 @@ class DeleteRaceTest(races_base.RaceTestCase):
         self.assertEqual(
             '', self.neutron.show_port(port['id'])['port']['device_id'])
 
-    def test_an_error_of_a_delete_met_by_a_rebuild_is_shown(self):
+    def test_a_delete_that_a_rebuild_overtakes_leaves_its_owner_a_port(self):
+        port, server = self.bury_with_port()
+        ends = threading.Event()
+        self.useFixture(base.Interception(
+            recovering.FINISH, before=lambda *args: ends.wait(30)))
+
+        def build(*args, **kwargs):
+            self.rebuild(server)
+            self._wait_for_state_change(server, 'ACTIVE')
+        self.useFixture(base.Interception(
+            'nova.compute.api.API._delete', before=build))
+        self.api.delete_server(server['id'])
+        ends.set()
+        self._wait_until_deleted(server)
+        self.assertEqual(
+            '', self.neutron.show_port(port['id'])['port']['device_id'])
+
+    def bury_with_port(self):
+        """Return a port of the owner, and a buried server that has it."""
+        port = self.neutron.create_port({'port': {
+            'network_id': self.neutron.network_1['id'],
+            'tenant_id': self.api.project_id}})['port']
+        host = self.computes['host1'].service_ref.uuid
+        self.admin_api.put_service(host, {'status': 'disabled'})
+        server = self.bury(networks=[{'port': port['id']}])
+        self.admin_api.put_service(host, {'status': 'enabled'})
+        return port, server
+
+    def test_a_delete_on_the_way_back_leaves_no_row_in_the_cell(self):
+        # The conductor dies when the server is mapped to cell0 again.
+        self.useFixture(base.Interception(
+            recovering.CAST, before=recovering.fail))
+        self.useFixture(base.Interception(
+            recovering.REMOVE, before=recovering.crash))
         late = self.useFixture(races_base.HeldMessage())
+        self.rebuild(self.server)
+        late.deliver()
+        self.assertEqual('cell0', databases.cell_of(self.server['id']))
+        self.assertTrue(databases.in_cell0(self.server['id']).hidden)
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+        self.assertEqual([], databases.dump()['cell1']['instances'])
+
+    def test_an_error_of_a_delete_is_shown(self):
         self.useFixture(base.Interception(
             'nova.compute.utils.may_have_ports_or_volumes',
-            before=self._rebuild_and_fail))
+            before=self._fail))
         refused = self.assertRaises(
             client.OpenStackApiException, self.api.delete_server,
             self.server['id'])
         self.assertEqual(500, refused.response.status_code)
-        late.deliver()
-        self.active(self.server)
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
 
     def test_a_delete_between_check_and_move_wins(self):
         self.useFixture(base.Interception(
@@ -163,8 +199,7 @@ class DeleteRaceTest(races_base.RaceTestCase):
         self.assertEqual([True], met)
         self.assert_gone()
 
-    def _rebuild_and_fail(self, *args, **kwargs):
-        self.rebuild(self.server)
+    def _fail(self, *args, **kwargs):
         raise AttributeError('a defect')
 
     def _rebuild(self, *args, **kwargs):
@@ -226,12 +261,14 @@ class DeleteAtHandOverTest(recover_base.RecoverTestCase):
         self.assertEqual('deleted', self._recovered())
         self.assert_gone()
 
-    def test_a_delete_is_completed_if_nova_api_dies_as_well(self):
+    def test_a_stock_delete_is_completed_if_nova_api_dies_as_well(self):
+        self._have_the_api_delete_as_stock_nova()
         self._die_in_a_delete(MARK)
         self.assertEqual('built', self._recovered())
         self.assert_gone()
 
-    def test_a_marked_delete_is_completed_if_nova_api_dies_as_well(self):
+    def test_a_marked_stock_delete_is_completed_if_nova_api_dies_as_well(self):
+        self._have_the_api_delete_as_stock_nova()
         self._die_in_a_delete(DESTROY)
         self.assertEqual('deleted', self._recovered())
         self.assert_gone()
