@@ -140,6 +140,12 @@ def flags_of(watched: dict[str, ty.Any]) -> dict[str, ty.Any]:
     return {name: watched[name] for name in (_FLAGS,) if name in watched}
 
 
+def going(watched: dict[str, ty.Any]) -> dict[str, ty.Any]:
+    """Return the flags alone of the volumes that go with the server."""
+    flags = watched.get(_FLAGS, {})
+    return {_FLAGS: {uuid: goes for uuid, goes in flags.items() if goes}}
+
+
 def apply(
     context: nova_context.RequestContext, instance: objects.Instance,
     bdms: ty.Iterable[objects.BlockDeviceMapping], changed: dict[str, ty.Any],

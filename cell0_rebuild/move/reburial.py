@@ -91,6 +91,10 @@ def _end_build_request(
 
     buried = bool(api_db.to_cell0(
         context, attempt.uuid, attempt.entry, cells.cell0(context).id, keep))
+    if buried:
+        # Nova writes to [database], which may be that cell, that a volume of
+        # a server in no cell is to stay. The row may be of an earlier attempt.
+        attempt.row_watched = late_changes.going(attempt.entry.baseline)
     if cell is not None:
         _remove_row(context, in_cell0, attempt, cell)
     return buried

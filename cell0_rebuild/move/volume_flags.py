@@ -3,7 +3,7 @@
 """Which volumes go with a server that its owner deletes on its way.
 
 Nova deletes those that the build request says. The owner changes that in
-cell0, and not there.
+cell0 or, of a server in no cell, in [database], and not there.
 """
 
 from __future__ import annotations
@@ -64,15 +64,24 @@ def _said(
 ) -> _Flags:
     """Return what the owner has said last.
 
+    What is in [database] counts only where a volume is to stay: it may be of
+    an earlier attempt.
+
     :param asked: what the build request says of each volume.
     """
     try:
-        return {bdm.uuid: bdm.delete_on_termination for bdm in
-                objects.BlockDeviceMappingList.get_by_instance_uuid(
-                    cells.in_cell0(context), uuid)}
+        said = _flags(cells.in_cell0(context), uuid)
+        of_nova = _flags(type(context).from_dict(context.to_dict()), uuid)
+        return {**said, **{bdm: False for bdm, goes in of_nova.items()
+                           if asked.get(bdm) and not goes}}
     except db_exc.DBError as error:
         db_errors.without_values(error)
         LOG.warning('The server is deleted, and its volumes are kept: a '
                     'database does not tell which of them are to be deleted: '
                     '%s', error, instance_uuid=uuid)
         return dict.fromkeys(asked, False)
+
+
+def _flags(context: nova_context.RequestContext, uuid: str) -> _Flags:
+    return {bdm.uuid: bdm.delete_on_termination for bdm in
+            objects.BlockDeviceMappingList.get_by_instance_uuid(context, uuid)}

@@ -201,6 +201,7 @@ class Series(stories.Deployment):
         self.check_shown(server)
 
     def _then_delete(self, server):
+        self.owner.update(server)
         self.delete(server)
         self._check_kept(server)
         left = self.check_gone(server, _is_left_by_nova)

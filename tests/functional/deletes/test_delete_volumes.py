@@ -71,6 +71,16 @@ class DeleteVolumesTest(races_base.RaceTestCase):
         self.assert_gone()
         self.assertFalse(self.is_deleted())
 
+    def test_a_volume_that_is_to_stay_stays_before_the_hand_over(self):
+        def keep_and_delete(context, attempt, cell, *args):
+            self.set_flag(False, cells.targeted(context, cell))
+            self.delete()
+        self.useFixture(base.Interception(
+            recovering.HAND_OVER, before=keep_and_delete))
+        self.rebuild(self.server)
+        self.assert_gone()
+        self.assertFalse(self.is_deleted())
+
     def test_no_volume_goes_if_nobody_can_tell(self):
         late = self.useFixture(races_base.HeldMessage())
         self.rebuild(self.server)

@@ -105,17 +105,29 @@ class FlagTest(recover_base.RecoverTestCase):
             'uuid': cinder.ROOT, 'source_type': 'volume',
             'delete_on_termination': False}], **body)
 
-    def set_flag(self, *_args, **_kwargs):
+    def set_flag(self, *_args, value=True, **_kwargs):
         answer = self.api.api_request(
             f'/servers/{self.server["id"]}/os-volume_attachments/'
             f'{cinder.ROOT}', method='PUT', body=json.dumps({
                 'volumeAttachment': {'volumeId': cinder.ROOT,
-                                     'delete_on_termination': True}}))
+                                     'delete_on_termination': value}}))
         self.assertEqual(202, answer.status_code)
 
-    def assert_set(self):
+    def assert_set(self, value=True):
         [row] = databases.dump()['cell0']['block_device_mapping']
-        self.assertTrue(row['delete_on_termination'])
+        self.assertIs(value, row['delete_on_termination'])
+
+    def test_a_volume_stays_if_that_was_said_before_the_hand_over(self):
+        self.set_flag()
+        self.assert_set()
+
+        # Nova writes it to [database], of a server in no cell.
+        def say_and_crash(*args, **kwargs):
+            self.set_flag(value=False)
+            recovering.crash()
+        self.rebuild_until(recovering.HAND_OVER, before=say_and_crash)
+        self.assert_recovered('on its way')
+        self.assert_set(False)
 
     def test_it_is_kept_if_the_server_goes_back(self):
         def set_and_fail(*args, **kwargs):
