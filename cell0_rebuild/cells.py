@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 
 # What people are told about the API database.
@@ -34,6 +35,19 @@ def real(context: nova_context.RequestContext) -> list[objects.CellMapping]:
     """Return the CellMappings of all cells but cell0, as they are now."""
     return [cell for cell in objects.CellMappingList.get_all(context)
             if not cell.is_cell0()]
+
+
+def selected(
+    context: nova_context.RequestContext, selection: objects.Selection | None
+) -> objects.CellMapping | None:
+    """Return the cell of the host that the scheduler has selected, if any."""
+    if selection is None:
+        return None
+    try:
+        return objects.HostMapping.get_by_host(
+            context, selection.service_host).cell_mapping
+    except exception.HostMappingNotFound:
+        return None
 
 
 def is_cell0(context: nova_context.RequestContext) -> bool:

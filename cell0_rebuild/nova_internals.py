@@ -135,6 +135,14 @@ BUILD_STEPS = (
         'return_alternates=False',
         'extended: a stale rebuild ends here'),
     patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._create_block_device_mapping',
+        'self, cell, flavor, instance_uuid, block_device_mapping',
+        'extended: a stale rebuild overwrites nothing'),
+    patching.Target(
+        _CONDUCTOR, 'ComputeTaskManager._create_tags',
+        'self, context, instance_uuid, tags',
+        'extended: a stale rebuild overwrites nothing'),
+    patching.Target(
         _CONDUCTOR, 'ComputeTaskManager._map_instance_to_cell',
         'context, instance, cell',
         'overridden: the hand-over maps the server'),

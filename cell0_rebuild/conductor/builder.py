@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import typing as ty
 
 from nova.conductor import manager
@@ -22,6 +21,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import tenacity
 
+from cell0_rebuild import cells
 from cell0_rebuild.conductor import ec2
 from cell0_rebuild.conductor import mapping_guard
 from cell0_rebuild.conductor import reimage
@@ -72,6 +72,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     """Builds the server of one attempt."""
 
     _attempt: attempts.Attempt
+    _context: nova_context.RequestContext
     _phases: phase_times.Phases
     _slot: throttle.Slot
     _cell: objects.CellMapping | None = None
@@ -95,7 +96,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         :param write: the write of an image to its root volume.
         """
-        builder = self._copy_for(attempt)
+        builder = self._copy_for(attempt, context)
         with builder._slot.taken():
             builder._build(
                 context, attempt, request_spec, image, admin_password,
@@ -112,21 +113,23 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
 
         The failure is recorded only if the request was answered before.
         """
-        builder = self._copy_for(attempt)
+        builder = self._copy_for(attempt, context)
         if _is_answered(context, attempt):
             builder._bury_again(context, error, request_spec)
         else:
             builder._try_to_bury(context)
         deletion.erase(context, attempt.uuid)
 
-    def _copy_for(self, attempt: attempts.Attempt) -> Builder:
+    def _copy_for(
+        self, attempt: attempts.Attempt, context: nova_context.RequestContext
+    ) -> Builder:
         """Return a manager for one attempt alone.
 
         Nova's steps do not pass on what an attempt needs. A copy has it, and
         shares the clients that Nova makes when a service starts.
         """
         builder = copy.copy(self)
-        builder._attempt = attempt
+        builder._attempt, builder._context = attempt, context
         builder._phases = phase_times.Phases()
         builder._slot = self._slots.new()
         return builder
@@ -139,13 +142,12 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
     ) -> None:
         try:
             # It may have waited for a thread or a slot.
-            self._go_on(context)
+            self._go_on()
             self._phases.end('queue')
             if write is not None:
                 attempts.accept(context, attempt, request_spec)
                 with self._slot.given_back():
-                    write.wait(
-                        context, functools.partial(self._go_on, context))
+                    write.wait(context, self._go_on)
                 attempts.keep_root_known(context, attempt, True)
                 self._phases.end('image')
             self._place(
@@ -177,19 +179,19 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         attempt = self._attempt
         attempts.remove_left(context, attempt)
         resource_claims.release_leftovers(context, attempt, request_spec)
-        with mapping_guard.checked(
-                functools.partial(self._check_current, context)):
+        with mapping_guard.checked(self._check_current):
             self.schedule_and_build_instances(
                 context, [attempt.build_request], [request_spec], image,
                 admin_password, injected_files,
-                requested_networks=_networks(request_spec),
+                requested_networks=request_spec.requested_networks
+                if 'requested_networks' in request_spec else None,
                 block_device_mapping=cell0_copy.new_bdms(
                     context, attempt.build_request.block_device_mappings),
                 tags=cell0_copy.new_tags(
                     attempt.build_request.tags, attempt.uuid))
 
-    def _go_on(self, context: nova_context.RequestContext) -> None:
-        if not attempts.refresh(context, self._attempt):
+    def _go_on(self) -> None:
+        if not attempts.refresh(self._context, self._attempt):
             raise self._attempt.stale()
 
     def _schedule_instances(
@@ -206,22 +208,20 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._selection = hosts[0][0]
         self._phases.end('scheduling')
         # Nova itself clears up after a server that was deleted meanwhile.
-        self._check_current(context, self._selection.cell_uuid)
+        self._check_current(self._selection.cell_uuid)
         return hosts
 
-    def _check_current(
-        self, context: nova_context.RequestContext,
-        next_cell: str | None = None,
-    ) -> None:
+    def _check_current(self, next_cell: str | None = None) -> None:
         """Release the claim if the attempt is no longer the current one.
 
         :param next_cell: the UUID of the cell in which Nova creates it next.
         :raises StaleAttempt: if so, unless the owner deleted the server.
         """
-        if attempts.refresh(context, self._attempt, next_cell) or (
-                location.is_abandoned(context, self._attempt.uuid)):
+        if attempts.refresh(self._context, self._attempt, next_cell) or (
+                location.is_deleted_on_its_way(
+                    self._context, self._attempt.uuid)):
             return
-        self._release(context)
+        self._release(self._context)
         raise self._attempt.stale()
 
     def _release(self, context: nova_context.RequestContext) -> None:
@@ -241,6 +241,26 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         if isinstance(exc, exceptions.StaleAttempt):
             raise exc
         self._bury_again(context, exc, request_spec)
+
+    def _create_block_device_mapping(self, *args: ty.Any) -> ty.Any:
+        """Extend Nova's, which would overwrite those of a later attempt."""
+        return self._while_current(
+            super()._create_block_device_mapping, *args)
+
+    def _create_tags(self, *args: ty.Any) -> ty.Any:
+        """Extend Nova's likewise."""
+        create, (*_, tags) = super()._create_tags, args
+        return self._while_current(create, *args) if tags else create(*args)
+
+    def _while_current(
+        self, create: ty.Callable[..., ty.Any], *args: ty.Any
+    ) -> ty.Any:
+        with contextlib.suppress(exceptions.StaleAttempt), (
+                attempts.held_current(
+                    self._context, self._attempt, or_deleted=True)):
+            return create(*args)
+        # The hand-over, which comes next, clears up.
+        return args[-1]
 
     def _map_instance_to_cell(  # type: ignore[override]
         self, context: nova_context.RequestContext, instance: objects.Instance,
@@ -266,7 +286,7 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
             self._phases.end('hand-over')
             return True
         self._has_ended = True
-        if not location.is_abandoned(context, instance.uuid):
+        if not location.is_deleted_on_its_way(context, instance.uuid):
             attempts.remove_row(context, self._attempt, cell, instance.id)
             self._release(context)
             raise self._attempt.stale()
@@ -344,8 +364,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         self._has_ended = True
         resource_claims.release_accelerators(
             context, self._attempt, self._accelerators, buried)
-        if not buried and not location.is_abandoned(
-                context, self._attempt.uuid):
+        is_deleted = (location.is_deleted_on_its_way if self._cell is None
+                      else location.is_abandoned)
+        if not buried and not is_deleted(context, self._attempt.uuid):
             LOG.warning('%s', self._attempt.stale(),
                         instance_uuid=self._attempt.uuid)
             # They may be those of a live server.
@@ -360,20 +381,9 @@ class Builder(manager.ComputeTaskManager):  # type: ignore[misc]
         notify: ty.Callable[[nova_context.RequestContext], None] | None = None,
     ) -> bool:
         return reburial.bury_again(
-            context, self._attempt, self._cell or self._cell_of_host(context),
+            context, self._attempt,
+            self._cell or cells.selected(context, self._selection),
             record, notify=notify)
-
-    def _cell_of_host(
-        self, context: nova_context.RequestContext
-    ) -> objects.CellMapping | None:
-        """Return the cell in which Nova may have created the server."""
-        if self._selection is None:
-            return None
-        try:
-            return objects.HostMapping.get_by_host(
-                context, self._selection.service_host).cell_mapping
-        except exception.HostMappingNotFound:
-            return None
 
 
 def _is_answered(
@@ -384,11 +394,3 @@ def _is_answered(
         return bool(_outlasting(attempts.is_answered)(context, attempt))
     except (db_exc.DBError, exceptions.Unreadable):
         return True
-
-
-def _networks(
-    request_spec: objects.RequestSpec
-) -> objects.NetworkRequestList | None:
-    if 'requested_networks' in request_spec:
-        return request_spec.requested_networks
-    return None

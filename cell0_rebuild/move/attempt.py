@@ -219,7 +219,7 @@ def held_current(
     with location.held(context, attempt.uuid):
         if not api_db.is_current(
                 context, attempt.uuid, attempt.entry) and not (
-                    or_deleted and location.is_abandoned(
+                    or_deleted and location.is_deleted_on_its_way(
                         context, attempt.uuid)):
             raise attempt.stale()
         yield True

@@ -125,6 +125,17 @@ def place(
         build_request_id, updated or created, entry, blob is not None)
 
 
+def is_deleted_on_its_way(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> bool:
+    """Tell whether the owner deleted a server before it reached a cell.
+
+    In a cell, the mapping is marked for a soft delete as well.
+    """
+    found = place(context, instance_uuid)
+    return found is None or (found.is_deleted and found.cell_id is None)
+
+
 def is_abandoned(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> bool:

@@ -17,6 +17,7 @@ from cell0_rebuild import cells
 from cell0_rebuild.cmd import status
 from cell0_rebuild.move.recovery import search
 from tests.functional import base
+from tests.functional.support import cinder
 from tests.functional.support import databases
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
@@ -53,6 +54,23 @@ class WakeUpTest(recover_base.RecoverTestCase):
     def test_it_harms_no_later_rebuild_either_at(self, _name, step, when):
         self.rebuild_until(step, **{when: self._recover_and_rebuild})
         self._assert_active()
+        self._assert_allocated()
+
+    @ddt.data(*STEPS)
+    @ddt.unpack
+    def test_a_server_that_was_soft_deleted_can_be_restored_after(
+            self, _name, step, when):
+        self.flags(reclaim_instance_interval=3600)
+
+        def delete_later_one(*args, **kwargs):
+            self._recover_and_rebuild()
+            self.api.delete_server(self.server['id'])
+            self._wait_for_assert(lambda: self.assertEqual(
+                ['soft-delete'], [row['vm_state'] for row in
+                                  databases.dump()['cell1']['instances']]))
+        self.rebuild_until(step, **{when: delete_later_one})
+        self.api.post_server_action(self.server['id'], {'restore': {}})
+        self._wait_for_state_change(self.server, 'ACTIVE')
         self._assert_allocated()
 
     def test_a_message_that_comes_late_takes_allocations_that_can_be_healed(
@@ -114,6 +132,39 @@ class WakeUpTest(recover_base.RecoverTestCase):
         self.assertEqual(
             [self._get_provider_uuid_by_host('host1')],
             list(self._get_allocations_by_server_uuid(self.server['id'])))
+
+
+class WakeUpWithVolumeTest(recover_base.RecoverTestCase):
+    """The same, of a server with a volume and tags."""
+
+    def bury(self, **body):
+        self.cinder = self.useFixture(cinder.CinderFixture(self))
+        return super().bury(
+            imageRef='', tags=['red'], block_device_mapping_v2=[{
+                'boot_index': 0, 'destination_type': 'volume',
+                'uuid': cinder.ROOT, 'source_type': 'volume',
+                'delete_on_termination': True}], **body)
+
+    def test_it_leaves_a_later_rebuild_its_volumes_and_tags(self):
+        before = []
+
+        def recover_and_rebuild(*args, **kwargs):
+            recovering.recover()
+            self.late.let_through()
+            self.rebuild(self.server)
+            self.active(self.server)
+            self.api.api_put(f'/servers/{self.server["id"]}/tags',
+                             {'tags': ['blue']})
+            before.append(self._in_cell())
+        self.rebuild_until(recovering.CREATED, before=recover_and_rebuild)
+        self.assertEqual(before, [self._in_cell()])
+        self.assert_shown_once(self.server['id'], 'ACTIVE')
+
+    def _in_cell(self):
+        found = databases.dump()['cell1']
+        return ([row['connection_info'] for row in
+                 found['block_device_mapping']],
+                [row['tag'] for row in found['tags']])
 
 
 class LeftAloneTest(recover_base.RecoverTestCase):

@@ -51,6 +51,8 @@ SCHEDULER = races_base.SCHEDULER
 CHECK = base.name_of(builder.Builder._check_current)
 RELEASE = base.name_of(resource_claims.release)
 TAGS = 'nova.conductor.manager.ComputeTaskManager._create_tags'
+# The row in the cell is there, without volumes and tags.
+CREATED = 'nova.scheduler.utils.fill_provider_mapping'
 HAND_OVER = base.name_of(attempt.hand_over)
 END = base.name_of(api_db.end)
 CAST = base.CAST
