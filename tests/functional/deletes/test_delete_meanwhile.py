@@ -69,9 +69,9 @@ class DeleteTest(recover_base.RecoverTestCase):
             self.rebuild(self.server)
             self.useFixture(base.Interception(
                 _MAPPING, after=delete_again))
-        # Nova has read the server, and looks for its cell next.
+        # Nova has read the server, and is to look for its cell.
         self.useFixture(base.Interception(
-            'nova.objects.Instance.save', before=begin))
+            'nova.compute.api.API._delete', before=begin))
         delete_again()
         self.assertEqual([204, 204], codes)
         self._wait_until_deleted(self.server)

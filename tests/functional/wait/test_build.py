@@ -78,12 +78,7 @@ class BuildTest(showing_base.ShowingTestCase):
         self.sweeper.sweep()
         self.assert_gone()
 
-    @ddt.data('nova.compute.utils.may_have_ports_or_volumes',
-              'nova.compute.api.API._delete_while_booting',
-              'nova.compute.api.API._lookup_instance',
-              'nova.objects.instance.Instance.destroy')
-    def test_read_as_build_and_deleted_when_it_lands_nothing_is_left(
-            self, step):
+    def test_read_as_build_and_deleted_when_it_lands_nothing_is_left(self):
         self.make_room()
 
         def land(*args, **kwargs):
@@ -95,25 +90,37 @@ class BuildTest(showing_base.ShowingTestCase):
                 ['active'], [row['vm_state'] for row in databases.dump()[
                     'cell1']['instances']]))
         self.useFixture(base.Interception(
-            'nova.compute.api.API.delete',
-            before=lambda *args: self.useFixture(
-                base.Interception(step, before=land))))
+            'nova.compute.api.API._delete', before=land))
         self.api.delete_server(self.server['id'])
         self.assert_gone()
 
-    @ddt.data('nova.compute.api.API._delete_while_booting',
-              'nova.compute.api.API._lookup_instance',
-              'nova.objects.instance.Instance.destroy')
-    def test_read_as_build_and_deleted_when_it_is_tried_nothing_is_left(
-            self, step):
+    def test_read_as_build_and_deleted_when_it_is_tried_nothing_is_left(self):
         late = self.useFixture(races_base.HeldMessage())
         self.make_room()
         self.useFixture(base.Interception(
-            'nova.compute.api.API.delete',
-            before=lambda *args: self.useFixture(base.Interception(
-                step, before=lambda *args: self.sweeper.sweep()))))
+            'nova.compute.api.API._delete',
+            before=lambda *args, **kwargs: self.sweeper.sweep()))
         self.api.delete_server(self.server['id'])
         late.deliver()
+        self.assert_gone()
+
+    @ddt.data('nova.compute.utils.may_have_ports_or_volumes',
+              'nova.compute.api.API._delete_while_booting',
+              'nova.compute.api.API._lookup_instance',
+              'nova.objects.instance.Instance.destroy')
+    def test_while_it_is_deleted_it_is_not_tried(self, step):
+        self.make_room()
+        on_its_way = []
+
+        def sweep(*args, **kwargs):
+            self.sweeper.sweep()
+            on_its_way.append(databases.dump()['api']['build_requests'])
+        self.useFixture(base.Interception(
+            'nova.compute.api.API.delete',
+            before=lambda *args: self.useFixture(
+                base.Interception(step, before=sweep))))
+        self.api.delete_server(self.server['id'])
+        self.assertEqual([[]], on_its_way)
         self.assert_gone()
 
     def test_deleted_after_it_found_no_host_nothing_is_left(self):

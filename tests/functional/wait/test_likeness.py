@@ -17,7 +17,7 @@ class FiltersTestCase(base.FunctionalTestCase):
     def kinds(self, *servers):
         """Return the kind of each server."""
         found = kinds.Kinds(nova_context.get_admin_context()).of(
-            [server['id'] for server in servers])
+            [server['id'] for server in servers], lambda uuid: 'project')
         return [found[server['id']] for server in servers]
 
     def test_who_differs_in_what_filters_read_is_of_another_kind(self):
