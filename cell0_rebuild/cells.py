@@ -63,12 +63,14 @@ def in_cell0(
 
 
 def targeted(
-    context: nova_context.RequestContext, cell: objects.CellMapping
+    context: nova_context.RequestContext, cell: objects.CellMapping | None
 ) -> nova_context.RequestContext:
     """Return a copy of the context that is targeted at a cell.
 
     Unlike with ``nova.context.target_cell``, two of them can be used side by
     side, which a move between cells needs.
+
+    :param cell: None is [database] of the process.
     """
     copy = nova_context.RequestContext.from_dict(context.to_dict())
     nova_context.set_target_cell(copy, cell)

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import collections.abc
 import contextlib
+import functools
 import typing as ty
 
 from nova.compute import vm_states
@@ -48,10 +48,12 @@ def delete(
     # Nova has targeted it at the cell that the server was read in.
     is_in_cell0 = buried and cells.is_cell0(context)
     try:
-        with _in_cell0(context, instance) if is_in_cell0 else (
-                contextlib.nullcontext(True)) as is_there:
-            if is_there:
-                wrapped(context, instance, *args, **kwargs)
+        go_on = functools.partial(
+            wrapped, context, instance, *args, **kwargs)
+        if is_in_cell0:
+            _delete_in_cell0(go_on, context, instance)
+        else:
+            go_on()
         # A rebuild that has hidden the row may have made another.
         if not buried or (instance.deleted and not instance.hidden):
             return
@@ -71,17 +73,17 @@ def delete(
             return
 
 
-@contextlib.contextmanager
-def _in_cell0(
-    context: nova_context.RequestContext, instance: objects.Instance
-) -> collections.abc.Iterator[bool]:
-    """Tell whether a server is in cell0 still, and keep rebuilds from it.
+def _delete_in_cell0(
+    go_on: ty.Callable[[], None], context: nova_context.RequestContext,
+    instance: objects.Instance,
+) -> None:
+    """Delete a server if it is in cell0 still, and keep rebuilds from it.
 
     Nova would delete the ports that a compute has bound meanwhile.
     """
-    yield instance.disable_terminate or bool(
-        deletion.begin(context, instance.uuid))
-    deletion.sweep_cells(context, instance.uuid)
+    if instance.disable_terminate or deletion.begin(context, instance.uuid):
+        go_on()
+        deletion.sweep_cells(context, instance.uuid)
 
 
 def _tells_of_move(error: Exception) -> bool:

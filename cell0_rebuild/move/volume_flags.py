@@ -71,7 +71,7 @@ def _said(
     """
     try:
         said = _flags(cells.in_cell0(context), uuid)
-        of_nova = _flags(type(context).from_dict(context.to_dict()), uuid)
+        of_nova = _flags(cells.targeted(context, None), uuid)
         return {**said, **{bdm: False for bdm, goes in of_nova.items()
                            if asked.get(bdm) and not goes}}
     except db_exc.DBError as error:

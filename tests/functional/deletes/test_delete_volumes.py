@@ -2,6 +2,7 @@
 
 """A delete on the way does to volumes what their owner said last."""
 
+import ddt
 from nova import context as nova_context
 from nova import objects
 from oslo_db import exception as db_exc
@@ -18,6 +19,7 @@ def refuse(*args, **kwargs):
     raise db_exc.DBConnectionError()
 
 
+@ddt.ddt
 class DeleteVolumesTest(races_base.RaceTestCase):
 
     def bury(self, **body):
@@ -61,22 +63,13 @@ class DeleteVolumesTest(races_base.RaceTestCase):
         self.assert_gone()
         self.assertFalse(self.is_deleted())
 
-    def test_a_volume_that_is_to_stay_stays_in_the_cell_it_has_reached(self):
+    @ddt.data('before', 'after')
+    def test_a_volume_that_is_to_stay_stays_in_the_cell(self, hand_over):
         def keep_and_delete(context, attempt, cell, *args):
             self.set_flag(False, cells.targeted(context, cell))
             self.delete()
         self.useFixture(base.Interception(
-            recovering.HAND_OVER, after=keep_and_delete))
-        self.rebuild(self.server)
-        self.assert_gone()
-        self.assertFalse(self.is_deleted())
-
-    def test_a_volume_that_is_to_stay_stays_before_the_hand_over(self):
-        def keep_and_delete(context, attempt, cell, *args):
-            self.set_flag(False, cells.targeted(context, cell))
-            self.delete()
-        self.useFixture(base.Interception(
-            recovering.HAND_OVER, before=keep_and_delete))
+            recovering.HAND_OVER, **{hand_over: keep_and_delete}))
         self.rebuild(self.server)
         self.assert_gone()
         self.assertFalse(self.is_deleted())
