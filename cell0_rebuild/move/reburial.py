@@ -177,16 +177,31 @@ def _prepare(
         if place.cell_id is None:
             _hide_row(context, attempt, cell)
         elif not place.in_cell0:
-            if shown_as != vm_states.DELETED:
-                # Lists show this row until it has gone, and GET the other.
-                cell_db.show_as(context, attempt.uuid, cell, shown_as)
-            attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
-            late_changes.keep_changes(
-                in_cell0, attempt.entry, attempt.bdms, attempt.instance,
-                attempt.row_watched)
+            _keep_changes(context, in_cell0, attempt, cell, shown_as)
         if record_failure is not None and not attempt.recorded:
             actions.record_failure(in_cell0, attempt.uuid, record_failure)
             attempt.recorded = True
+
+
+def _keep_changes(
+    context: nova_context.RequestContext,
+    in_cell0: nova_context.RequestContext, attempt: attempts.Attempt,
+    cell: objects.CellMapping, shown_as: str,
+) -> None:
+    """Give the row in cell0 what was changed in the cell.
+
+    :raises ObjectActionError: if a compute had the server.
+    """
+    if actions.builds(in_cell0, attempt.uuid) < actions.builds(
+            cells.targeted(context, cell), attempt.uuid):
+        raise cell_db.on_host()
+    if shown_as != vm_states.DELETED:
+        # Lists show this row until it has gone, and GET the other.
+        cell_db.show_as(context, attempt.uuid, cell, shown_as)
+    attempt.row_watched = cell_db.watched(context, attempt.uuid, cell)
+    late_changes.keep_changes(
+        in_cell0, attempt.entry, attempt.bdms, attempt.instance,
+        attempt.row_watched)
 
 
 def _is_ours(
@@ -318,6 +333,8 @@ def _replace_row(
     """
     uuid = attempt.uuid
 
+    known = actions.builds(in_cell0, uuid)
+
     def show_returning(last: dict[str, ty.Any]) -> None:
         cell0_db.show(in_cell0, uuid, is_returning=True)
 
@@ -326,10 +343,10 @@ def _replace_row(
         show_returning(last)
     return (
         cell_db.remove(context, uuid, cell, attempt.row_id, keep,
-                       unless_deleted=True)
+                       unless_deleted=True, builds=known)
         # A stale conductor may have created another.
         or cell_db.remove(context, uuid, cell, keep=show_returning,
-                          unless_deleted=True)
+                          unless_deleted=True, builds=known)
         or cell_db.find(context, uuid, cell) is None)
 
 

@@ -16,7 +16,8 @@ not built        none         real cell hidden   a conductor after the
                                                  the server
 built            none         real cell any      a conductor before it had
                                                  cleared up; a compute has
-                                                 the server
+                                                 the server, or has failed to
+                                                 build it
 hidden           none         cell0     hidden,  whoever took it back there
                                         or has a
                                         task
@@ -52,6 +53,7 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
+from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import journal
@@ -77,10 +79,19 @@ class State(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """A row of the server in a real cell."""
+    """A row of the server in a real cell.
+
+    :param was_built: a build has ended that cell0 does not know.
+    """
 
     cell: objects.CellMapping
     row: cell_db.Row
+    was_built: bool
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether a compute has, or had, the server."""
+        return self.row.is_on_host or self.was_built
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,6 +172,15 @@ class Finder:
                 self._down[database] = exceptions.text(error)
         raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
+    def trace(
+        self, uuid: str, cell: objects.CellMapping, row: cell_db.Row
+    ) -> Trace:
+        """Return what is to be known of a row in a real cell."""
+        # Without its history in cell0 nobody knows which build is new.
+        return Trace(
+            cell, row, self._row(uuid, self._cell0) is not None
+            and self._builds(uuid, self._cell0) < self._builds(uuid, cell))
+
     def _look(
         self, uuid: str, place: location.Place | None,
         cell0_row: cell_db.Row | None,
@@ -236,7 +256,7 @@ class Finder:
                 traces and cell0_row.touched < self._before) else None
         if location.is_returning(cell0_row):
             for trace in traces:
-                if trace.row.is_on_host:
+                if trace.is_on_host:
                     return Stuck(uuid, State.BUILT, traces, trace.cell)
             return Stuck(uuid, State.HIDDEN, traces)
         if traces or self._has_resources(uuid):
@@ -254,8 +274,8 @@ class Finder:
         if row.deleted:
             return Stuck(uuid, State.DELETED, [], cell) if (
                 cell0_row and row.touched < self._before) else None
-        traces = [Trace(cell, row)]
-        if cell0_row is None or row.is_on_host:
+        traces = [self.trace(uuid, cell, row)]
+        if cell0_row is None or traces[0].is_on_host:
             if cell0_row is None and not retained_db.is_retained(
                     self._context, uuid):
                 return None
@@ -276,8 +296,12 @@ class Finder:
 
     def _traces(self, uuid: str) -> list[Trace]:
         found = ((cell, self._row(uuid, cell)) for cell in self._cells)
-        return [Trace(cell, row) for cell, row in found
+        return [self.trace(uuid, cell, row) for cell, row in found
                 if row is not None and not row.deleted]
+
+    def _builds(self, uuid: str, cell: objects.CellMapping) -> int:
+        return int(self._ask(cells.name(cell), lambda context: actions.builds(
+            cells.targeted(context, cell), uuid)))
 
     def _cell(self, place: location.Place) -> objects.CellMapping | None:
         return next((cell for cell in self._cells

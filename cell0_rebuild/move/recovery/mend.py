@@ -309,7 +309,8 @@ class Recovery:
         for trace in stuck.traces:
             row = cell_db.find(context, stuck.uuid, trace.cell)
             if row is not None and row.id == trace.row.id and (
-                    is_closed or row.is_on_host):
+                    is_closed or self._finder.trace(
+                        stuck.uuid, trace.cell, row).is_on_host):
                 return self._finish(
                     context, dataclasses.replace(stuck, cell=trace.cell))
         return False

@@ -3,10 +3,13 @@
 """A rebuild or a change meets the command that mends servers."""
 
 from nova import context as nova_context
+from nova.db.main import models
+from nova import exception
 from nova import objects
 
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import failing
 from tests.functional.support import races_base
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
@@ -103,3 +106,39 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
         self.active(self.server)
         self.assert_shown_once(self.server['id'], 'ACTIVE')
         self.assertEqual([], databases.dump()['cell0']['instances'])
+
+    def assert_failed_build_stays(self, step):
+        """Have a compute abort a build just before a step of the burial."""
+        builds = self.useFixture(failing.FailingBuilds())
+        self.late.let_through()
+        conductor = self.useFixture(races_base.HeldHandOver())
+        conductor.rebuild(self)
+        # As a site has it with show = build.
+        databases.update('cell0', models.Instance, self.server['id'],
+                         vm_state='building')
+
+        def build(*args, **kwargs):
+            with builds.failing(exception.BuildAbortException(
+                    instance_uuid=self.server['id'], reason='no')):
+                conductor.goes_on.set()
+                self._wait_for_assert(self._assert_build_ended)
+        self.useFixture(base.Interception(step, before=build))
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'built'), (code, found[self.server['id']]['state']))
+        self.assertEqual('cell1', databases.cell_of(self.server['id']))
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertIn('no', self.api.get_server(
+            self.server['id'])['fault']['message'])
+
+    def _assert_build_ended(self):
+        self.assertEqual([True], [
+            event['finish_time'] is not None for event in
+            databases.dump()['cell1']['instance_actions_events']
+            if event['event'] == 'compute__do_build_and_run_instance'])
+
+    def test_one_whose_build_fails_before_its_burial_stays_in_its_cell(self):
+        self.assert_failed_build_stays(recovering.BURY)
+
+    def test_one_whose_build_fails_in_its_burial_stays_in_its_cell(self):
+        self.assert_failed_build_stays(recovering.REMOVE)

@@ -14,6 +14,7 @@ from cell0_rebuild import cells
 from cell0_rebuild.move import cell0_db
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import failing
 from tests.functional.support import newer
 from tests.functional.support import races_base
 from tests.functional.support import recover_base
@@ -167,6 +168,31 @@ class StatesTest(recover_base.RecoverTestCase):
     def _recover(self, **options):
         code, found = recovering.recover(**options)
         return code, found[self.server['id']]['state']
+
+
+class FailedBuildTest(recover_base.RecoverTestCase):
+    """A compute fails to build a server whose conductor has died."""
+
+    def setUp(self):
+        super().setUp()
+        self.builds = self.useFixture(failing.FailingBuilds())
+
+    def build_and_fail(self):
+        """Have a compute fail; no conductor ends the rebuild."""
+        with self.builds.failing():
+            self.rebuild_until(recovering.FINISH, before=recovering.crash)
+            self._wait_for_state_change(self.server, 'ERROR')
+
+    def test_it_stays_in_its_cell_with_what_the_compute_has_made(self):
+        self.build_and_fail()
+        code, found = recovering.recover()
+        self.assertEqual(
+            (0, 'built'), (code, found[self.server['id']]['state']))
+        self.assertEqual('cell1', databases.cell_of(self.server['id']))
+        self.assert_shown_once(self.server['id'], 'ERROR')
+        self.assertEqual((0, {}), recovering.recover())
+        self.api.delete_server(self.server['id'])
+        self.assert_gone()
 
 
 class DeleteTest(recover_base.RecoverTestCase):

@@ -16,7 +16,7 @@ class FailingBuilds(fixtures.Fixture):
     """Has the driver fail to spawn, when it is told to."""
 
     def _setUp(self):
-        self._fails = False
+        self._error = None
         available, spawn = (
             fake.FakeDriver.get_available_resource, fake.FakeDriver.spawn)
 
@@ -29,8 +29,8 @@ class FailingBuilds(fixtures.Fixture):
             return ''
 
         def spawned(*args, **kwargs):
-            if self._fails:
-                raise RuntimeError('no')
+            if self._error:
+                raise self._error
             return spawn(*args, **kwargs)
         for name, function in (('get_available_resource', as_libvirt),
                                ('get_console_output', console),
@@ -39,10 +39,14 @@ class FailingBuilds(fixtures.Fixture):
                 f'nova.virt.fake.FakeDriver.{name}', function))
 
     @contextlib.contextmanager
-    def failing(self):
-        """Have each build fail meanwhile."""
-        self._fails = True
+    def failing(self, error=None):
+        """Have each build fail meanwhile.
+
+        :param error: what is raised; one after which others are tried, if it
+            is None.
+        """
+        self._error = error or RuntimeError('no')
         try:
             yield
         finally:
-            self._fails = False
+            self._error = None
