@@ -16,8 +16,9 @@ from cell0_rebuild.cmd import wait_list
 DONE, REFUSED, INVALID = 0, 1, 2
 
 _EXIT_CODES = (
-    'Exit codes: 0, it is done; 1, it is refused for a server, and the text '
-    'says why; 2, the arguments are invalid; 255, an unexpected error.')
+    'Exit codes: 0, it is done; 1, it is refused for a server, or fails, and '
+    'the text says why; 2, the arguments are invalid; 255, an unexpected '
+    'error.')
 
 
 def add_parser(subparsers: ty.Any) -> None:
@@ -98,11 +99,21 @@ def _end(options: argparse.Namespace) -> int:
         return _told(operator_actions.end, options, done)
     wish_options.register(cfg.CONF)
     return max((
-        _told(operator_actions.end, argparse.Namespace(
-            server=uuid, project=None), done)
-        for uuid in operator_actions.all_waiting(
+        _ended(uuid, done) for uuid in operator_actions.all_waiting(
             nova_context.get_admin_context(), wish_options.site(cfg.CONF))),
         default=DONE)
+
+
+def _ended(uuid: str, done: str) -> int:
+    from cell0_rebuild import exceptions
+    from cell0_rebuild.wait.effects import operator_actions
+    try:
+        return _told(operator_actions.end, argparse.Namespace(
+            server=uuid, project=None), done)
+    except Exception as error:
+        # It is in the way of no other.
+        print(f'Server {uuid}: {exceptions.text(error)}', file=sys.stderr)
+        return REFUSED
 
 
 def _told(

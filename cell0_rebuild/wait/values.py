@@ -65,13 +65,15 @@ class State(enum.Enum):
     """Where a server is whose rebuild was accepted.
 
     SENT is on its way and has no host yet, as far as is known. SPAWNING is
-    past all checks of its host.
+    past all checks of its host. INTERRUPTED is in cell0, as is BURIED, and
+    nobody knows whether there was a host for it.
     """
 
     SENT = 'sent'
     BUILDING = 'building'
     SPAWNING = 'spawning'
     BURIED = 'buried'
+    INTERRUPTED = 'interrupted'
     LANDED = 'landed'
     FAILED_ON_HOST = 'failed on a host'
     GONE = 'gone'

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from cell0_rebuild import cells
 from cell0_rebuild.move import location
+from cell0_rebuild.move.recovery import mend
 from cell0_rebuild.wait.census import down_cells
 from cell0_rebuild.wait import values
 
@@ -48,7 +49,8 @@ def state_of(
     if place.build_request_id is not None:
         return values.State.SENT
     if place.in_cell0:
-        return values.State.BURIED
+        return (values.State.INTERRUPTED if _is_recovered(context, uuid)
+                else values.State.BURIED)
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
         with down.looking(mapping.cell_mapping):
@@ -60,6 +62,18 @@ def state_of(
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return values.State.GONE
     return _in_cell(instance)
+
+
+def _is_recovered(context: nova_context.RequestContext, uuid: str) -> bool:
+    """Tell whether an operator has brought a buried server back to cell0."""
+    in_cell0 = cells.in_cell0(context)
+    rebuilds = [
+        action for action in objects.InstanceActionList.get_by_instance_uuid(
+            in_cell0, uuid) if action.action == instance_actions.REBUILD]
+    return bool(rebuilds) and any(
+        event.event == mend.EVENT for event in
+        objects.InstanceActionEventList.get_by_action(
+            in_cell0, rebuilds[0].id))
 
 
 def _in_cell(instance: objects.Instance | sa.engine.Row) -> values.State:

@@ -15,6 +15,7 @@ from oslo_utils import timeutils
 from cell0_rebuild import cells
 from cell0_rebuild import objects
 from cell0_rebuild.wait.effects import notices
+from cell0_rebuild.wait.effects import shown_status
 from cell0_rebuild.wait import texts
 from tests.functional import base
 from tests.functional.support import databases
@@ -126,6 +127,17 @@ class DecidingTestCase(census_base.WaitingTestCase):
         self.assert_shown_once(shown['id'], 'ERROR')
         self.assertNotIn('waiting', section(other))
         self.assertEqual((0, ''), commands.run('end', '--all'))
+
+    def test_one_that_cannot_be_ended_is_in_the_way_of_no_other(self):
+        self.bury(metadata=census_base.ASKED)
+        self.addCleanup(cfg.CONF.reset)
+        self.useFixture(base.Interception(
+            shown_status.show_error, before=recovering.lose_database))
+        code, said = commands.run('end', '--all')
+        self.assertEqual(1, code)
+        self.assertEqual(
+            1, said.count('waits no longer.'), said)
+        self.assertEqual(1, said.count('Server ') - 1, said)
 
     def test_who_has_expired_is_ended_only_where_it_is_shown_as_build(self):
         shown = self.bury(metadata=census_base.ASKED)
