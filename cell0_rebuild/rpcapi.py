@@ -55,7 +55,7 @@ class RebuildAPI:
 
     def rebuild_instance_in_cell0(
         self, context: nova_context.RequestContext, instance_uuid: str,
-        generation: str, request_spec: objects.RequestSpec,
+        attempt_id: str, request_spec: objects.RequestSpec,
         image: dict[str, ty.Any], admin_password: str | None,
         injected_files: list[list[str]], reimage_volume_id: str | None = None,
     ) -> bool:
@@ -66,7 +66,7 @@ class RebuildAPI:
         stops and acknowledges what it will never do.
 
         :param instance_uuid: the server, which has a build request.
-        :param generation: of the attempt.
+        :param attempt_id: of the attempt that nova-api has asked for.
         :param request_spec: complete, as for a create.
         :param image: the image, as Nova's image API gives it.
         :param injected_files: ``[path, content]`` of each personality file.
@@ -83,7 +83,7 @@ class RebuildAPI:
             context, 'rebuild_instance_in_cell0',
             # It answers when Cinder has.
             cfg.CONF.rpc_response_timeout if reimage_volume_id else None,
-            instance_uuid=instance_uuid, generation=generation,
+            instance_uuid=instance_uuid, attempt_id=attempt_id,
             request_spec=request_spec, image=image,
             admin_password=admin_password, injected_files=injected_files,
             reimage_volume_id=reimage_volume_id))

@@ -49,7 +49,7 @@ class RebuildEndpoint:
     @db_errors.hidden_values()
     def rebuild_instance_in_cell0(
         self, context: nova_context.RequestContext, instance_uuid: str,
-        generation: str, request_spec: objects.RequestSpec,
+        attempt_id: str, request_spec: objects.RequestSpec,
         image: dict[str, ty.Any], admin_password: str | None,
         injected_files: list[list[str]], reimage_volume_id: str | None = None,
     ) -> bool:
@@ -62,11 +62,11 @@ class RebuildEndpoint:
             root volume; the server is buried again, as it was.
         """
         attempt = attempts.begin(
-            context, instance_uuid, generation,
+            context, instance_uuid, attempt_id,
             None if reimage_volume_id else request_spec)
         if attempt is None:
             LOG.info('Rebuild attempt %s has ended or was taken already.',
-                     generation, instance_uuid=instance_uuid)
+                     attempt_id, instance_uuid=instance_uuid)
             return False
         write = None
         if reimage_volume_id:
