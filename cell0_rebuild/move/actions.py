@@ -24,28 +24,6 @@ if ty.TYPE_CHECKING:
     from nova import context as nova_context
 
 
-# The event of a compute that builds a server.
-_BUILD = 'compute__do_build_and_run_instance'
-
-
-@main_db_api.pick_context_manager_reader
-def builds(context: nova_context.RequestContext, instance_uuid: str) -> int:
-    """Return how many builds have ended, well or not, as the history tells.
-
-    The history in the real cell has those in cell0, too, and the build of the
-    attempt. Nova takes the host off a server whose build has failed. One that
-    was interrupted with a host has it still, and without one has made nothing.
-
-    :param context: targeted at a cell.
-    """
-    action, event = models.InstanceAction, models.InstanceActionEvent
-    return int(context.session.query(event.id).join(
-        action, event.action_id == action.id,
-    ).filter(action.instance_uuid == instance_uuid,
-             event.event == _BUILD,
-             event.finish_time.isnot(None)).count())
-
-
 def bring(
     source: nova_context.RequestContext,
     destination: nova_context.RequestContext, instance_uuid: str,

@@ -20,7 +20,7 @@ from nova import objects
 
 from cell0_rebuild import cells
 from cell0_rebuild import db_errors
-from cell0_rebuild.move import actions
+from cell0_rebuild.move import builds
 from cell0_rebuild.move import instance_row
 
 if ty.TYPE_CHECKING:
@@ -121,7 +121,7 @@ def remove(
     context: nova_context.RequestContext, instance_uuid: str,
     cell: objects.CellMapping, row_id: int | None = None,
     keep: _Keep | None = None, unless_deleted: bool = False,
-    builds: int | None = None,
+    in_cell0: builds.Builds | None = None,
 ) -> bool:
     """Delete a server that never got a host from a real cell, for good.
 
@@ -132,14 +132,14 @@ def remove(
     :param keep: is called with what was watched of the row when it went, while
         it is locked still; called again if the transaction is tried again.
     :param unless_deleted: leave the row of a server that its owner deleted.
-    :param builds: how many of its builds are known; if more have ended there,
-        a compute had the server.
+    :param in_cell0: leave the row if what cell0 knows of its builds tells that
+        a compute has had the server.
     :returns: False if it was not there, or is left.
     :raises ObjectActionError: if a compute has the server.
     """
     try:
         _destroy(cells.targeted(context, cell), instance_uuid, row_id, keep,
-                 unless_deleted, builds)
+                 unless_deleted, in_cell0)
     except exception.InstanceNotFound:
         return False
     except exception.ConstraintNotMet as error:
@@ -155,13 +155,14 @@ def remove(
 def _destroy(
     context: nova_context.RequestContext, instance_uuid: str,
     row_id: int | None, keep: _Keep | None, unless_deleted: bool,
-    builds: int | None,
+    in_cell0: builds.Builds | None,
 ) -> None:
     # An update comes before, or finds no row.
     last = instance_row.read(context, instance_uuid, is_locked=True)
     if unless_deleted and last is not None and last.deleted:
         raise exception.InstanceNotFound(instance_id=instance_uuid)
-    if builds is not None and builds < actions.builds(context, instance_uuid):
+    if in_cell0 is not None and builds.was_with_compute(
+            builds.read(context, instance_uuid), in_cell0):
         raise exception.ConstraintNotMet()
     # Not Instance.destroy: it looks at the host that it has read.
     instance_row.destroy(

@@ -4,8 +4,8 @@
 
 A step locks the mapping and the RequestSpec, in which the entry of the attempt
 is. It compares the holder, acts, and writes the entry, which counts the step.
-It locks no row that may not be there: InnoDB would lock the gap, and creates
-of others would wait.
+It locks no row that is never there: InnoDB would lock the gap, and creates of
+others would wait.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from cell0_rebuild import cells
 from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
 from cell0_rebuild.move import attempt as attempts
+from cell0_rebuild.move import builds
 from cell0_rebuild.move import cell0_db
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import deletion
@@ -192,8 +193,9 @@ def _keep_changes(
 
     :raises ObjectActionError: if a compute had the server.
     """
-    if actions.builds(in_cell0, attempt.uuid) < actions.builds(
-            cells.targeted(context, cell), attempt.uuid):
+    if builds.was_with_compute(
+            builds.read(cells.targeted(context, cell), attempt.uuid),
+            builds.read(in_cell0, attempt.uuid)):
         raise cell_db.on_host()
     if shown_as != vm_states.DELETED:
         # Lists show this row until it has gone, and GET the other.
@@ -333,7 +335,7 @@ def _replace_row(
     """
     uuid = attempt.uuid
 
-    known = actions.builds(in_cell0, uuid)
+    known = builds.read(in_cell0, uuid)
 
     def show_returning(last: dict[str, ty.Any]) -> None:
         cell0_db.show(in_cell0, uuid, is_returning=True)
@@ -343,10 +345,10 @@ def _replace_row(
         show_returning(last)
     return (
         cell_db.remove(context, uuid, cell, attempt.row_id, keep,
-                       unless_deleted=True, builds=known)
+                       unless_deleted=True, in_cell0=known)
         # A stale conductor may have created another.
         or cell_db.remove(context, uuid, cell, keep=show_returning,
-                          unless_deleted=True, builds=known)
+                          unless_deleted=True, in_cell0=known)
         or cell_db.find(context, uuid, cell) is None)
 
 

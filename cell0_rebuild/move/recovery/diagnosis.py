@@ -53,8 +53,8 @@ from oslo_db import exception as db_exc
 
 from cell0_rebuild import cells
 from cell0_rebuild import exceptions
-from cell0_rebuild.move import actions
 from cell0_rebuild.move import api_db
+from cell0_rebuild.move import builds
 from cell0_rebuild.move import cell_db
 from cell0_rebuild.move import journal
 from cell0_rebuild.move import location
@@ -81,17 +81,17 @@ class State(enum.Enum):
 class Trace:
     """A row of the server in a real cell.
 
-    :param was_built: a build has ended that cell0 does not know.
+    :param was_with_compute: see :mod:`builds`.
     """
 
     cell: objects.CellMapping
     row: cell_db.Row
-    was_built: bool
+    was_with_compute: bool
 
     @property
     def is_on_host(self) -> bool:
         """Whether a compute has, or had, the server."""
-        return self.row.is_on_host or self.was_built
+        return self.row.is_on_host or self.was_with_compute
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,10 +176,11 @@ class Finder:
         self, uuid: str, cell: objects.CellMapping, row: cell_db.Row
     ) -> Trace:
         """Return what is to be known of a row in a real cell."""
-        # Without its history in cell0 nobody knows which build is new.
+        # Without its row in cell0 nobody knows what is new.
         return Trace(
             cell, row, self._row(uuid, self._cell0) is not None
-            and self._builds(uuid, self._cell0) < self._builds(uuid, cell))
+            and builds.was_with_compute(
+                self._builds(uuid, cell), self._builds(uuid, self._cell0)))
 
     def _look(
         self, uuid: str, place: location.Place | None,
@@ -299,9 +300,13 @@ class Finder:
         return [self.trace(uuid, cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 
-    def _builds(self, uuid: str, cell: objects.CellMapping) -> int:
-        return int(self._ask(cells.name(cell), lambda context: actions.builds(
-            cells.targeted(context, cell), uuid)))
+    def _builds(
+        self, uuid: str, cell: objects.CellMapping
+    ) -> builds.Builds:
+        found: builds.Builds = self._ask(
+            cells.name(cell), lambda context: builds.read(
+                cells.targeted(context, cell), uuid))
+        return found
 
     def _cell(self, place: location.Place) -> objects.CellMapping | None:
         return next((cell for cell in self._cells

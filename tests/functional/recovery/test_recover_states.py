@@ -194,6 +194,18 @@ class FailedBuildTest(recover_base.RecoverTestCase):
         self.api.delete_server(self.server['id'])
         self.assert_gone()
 
+    def test_one_that_was_to_be_tried_on_another_host_is_buried(self):
+        # The message for that is lost.
+        lost = self.useFixture(base.Interception(
+            'nova.conductor.api.ComputeTaskAPI.build_instances',
+            before=recovering.crash))
+        with self.builds.failing():
+            self.rebuild_until(recovering.FINISH, before=recovering.crash)
+            self._wait_for_assert(self.assert_build_ended)
+        self.assertEqual([], lost.waiting())
+        self.assert_recovered('not built')
+        self.assert_can_be_rebuilt()
+
 
 class DeleteTest(recover_base.RecoverTestCase):
 

@@ -32,6 +32,13 @@ class RecoverTestCase(races_base.RaceTestCase):
         self.assertEqual((0, {}), recovering.recover())
         self.assertEqual([], databases.differences(before, databases.dump()))
 
+    def assert_build_ended(self):
+        """Check that a compute has ended one build."""
+        self.assertEqual([True], [
+            event['finish_time'] is not None for event in
+            databases.dump()['cell1']['instance_actions_events']
+            if event['event'] == 'compute__do_build_and_run_instance'])
+
     def assert_buried(self):
         """Check that the server is in cell0, and only there."""
         self.assert_shown_once(self.server['id'], 'ERROR')
