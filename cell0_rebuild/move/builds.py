@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What tells that a compute has had a server which is on no host.
+"""What tells that a server on no host cannot leave its cell any more.
 
-Nova takes the host off a server whose build has failed. The real cell then
-shows more than cell0, from which the server came: a volume that the compute
-has made, or a build that has ended. If the server is to be tried on another
-host, it has the task_state that it had before any build.
+Nova takes the host off a server whose build has failed. The compute has given
+up the attachments of its volumes then, or made volumes for it, of which cell0
+does not know. Without volumes it is as it was before the build, as for Nova,
+which has it tried on another host.
 """
 
 from __future__ import annotations
 
 import typing as ty
 
-from nova.compute import task_states
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 
@@ -30,7 +29,6 @@ class Builds(ty.NamedTuple):
     :param volumes: the IDs of those that it has.
     """
 
-    task_state: str | None
     ended: int
     volumes: frozenset[str]
 
@@ -45,8 +43,6 @@ def read(context: nova_context.RequestContext, instance_uuid: str) -> Builds:
     volume = models.BlockDeviceMapping
     session = context.session
     return Builds(
-        session.query(models.Instance.task_state).filter_by(
-            uuid=instance_uuid).scalar(),
         session.query(event.id).join(
             action, event.action_id == action.id,
         ).filter(action.instance_uuid == instance_uuid, event.event == _EVENT,
@@ -57,12 +53,11 @@ def read(context: nova_context.RequestContext, instance_uuid: str) -> Builds:
             volume.volume_id.isnot(None))))
 
 
-def was_with_compute(there: Builds, in_cell0: Builds) -> bool:
-    """Tell whether a compute has had a server that is on no host.
+def has_to_stay(there: Builds, in_cell0: Builds) -> bool:
+    """Tell whether a server that is on no host has to stay in its cell.
 
     :param there: in the real cell, which has the history of cell0, too.
     """
-    return (
-        (there.task_state != task_states.SCHEDULING
-         and there.ended > in_cell0.ended)
+    return bool(there.volumes) and (
+        there.ended > in_cell0.ended
         or not there.volumes <= in_cell0.volumes)

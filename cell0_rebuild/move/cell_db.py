@@ -161,7 +161,7 @@ def _destroy(
     last = instance_row.read(context, instance_uuid, is_locked=True)
     if unless_deleted and last is not None and last.deleted:
         raise exception.InstanceNotFound(instance_id=instance_uuid)
-    if in_cell0 is not None and builds.was_with_compute(
+    if in_cell0 is not None and builds.has_to_stay(
             builds.read(context, instance_uuid), in_cell0):
         raise exception.ConstraintNotMet()
     # Not Instance.destroy: it looks at the host that it has read.

@@ -193,7 +193,7 @@ def _keep_changes(
 
     :raises ObjectActionError: if a compute had the server.
     """
-    if builds.was_with_compute(
+    if builds.has_to_stay(
             builds.read(cells.targeted(context, cell), attempt.uuid),
             builds.read(in_cell0, attempt.uuid)):
         raise cell_db.on_host()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether a compute has had a server that is on no host."""
+"""Whether a server on no host has to stay in its cell."""
 
 import ddt
 import testtools
 
 from cell0_rebuild.move import builds
 
-BURIED = builds.Builds(None, 1, frozenset(['data']))
+BURIED = builds.Builds(1, frozenset(['data']))
 
 
 @ddt.ddt
@@ -16,14 +16,12 @@ class BuildsTest(testtools.TestCase):
     @ddt.data(
         (BURIED, False),
         (BURIED._replace(ended=2), True),
-        # It is to be tried on another host.
-        (BURIED._replace(task_state='scheduling', ended=2), False),
         # No message has reached a compute.
         (BURIED._replace(ended=0), False),
         (BURIED._replace(volumes=frozenset(['data', 'made'])), True),
-        (BURIED._replace(task_state='scheduling',
-                         volumes=frozenset(['data', 'made'])), True),
-        (BURIED._replace(volumes=frozenset()), False))
+        (builds.Builds(2, frozenset()), False))
     @ddt.unpack
-    def test_the_end_of_a_new_build_or_a_new_volume_tells(self, there, told):
-        self.assertIs(told, builds.was_with_compute(there, BURIED))
+    def test_one_with_volumes_does_after_a_new_build_or_with_a_new_one(
+        self, there, told,
+    ):
+        self.assertIs(told, builds.has_to_stay(there, BURIED))

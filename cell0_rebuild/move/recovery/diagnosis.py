@@ -17,7 +17,7 @@ not built        none         real cell hidden   a conductor after the
 built            none         real cell any      a conductor before it had
                                                  cleared up; a compute has
                                                  the server, or has failed to
-                                                 build it
+                                                 build it with its volumes
 hidden           none         cell0     hidden,  whoever took it back there
                                         or has a
                                         task
@@ -81,17 +81,17 @@ class State(enum.Enum):
 class Trace:
     """A row of the server in a real cell.
 
-    :param was_with_compute: see :mod:`builds`.
+    :param has_to_stay: see :mod:`builds`.
     """
 
     cell: objects.CellMapping
     row: cell_db.Row
-    was_with_compute: bool
+    has_to_stay: bool
 
     @property
     def is_on_host(self) -> bool:
         """Whether a compute has, or had, the server."""
-        return self.row.is_on_host or self.was_with_compute
+        return self.row.is_on_host or self.has_to_stay
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Finder:
         # Without its row in cell0 nobody knows what is new.
         return Trace(
             cell, row, self._row(uuid, self._cell0) is not None
-            and builds.was_with_compute(
+            and builds.has_to_stay(
                 self._builds(uuid, cell), self._builds(uuid, self._cell0)))
 
     def _look(

@@ -9,7 +9,6 @@ from nova import objects
 
 from tests.functional import base
 from tests.functional.support import databases
-from tests.functional.support import failing
 from tests.functional.support import races_base
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
@@ -107,9 +106,11 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
         self.assert_shown_once(self.server['id'], 'ACTIVE')
         self.assertEqual([], databases.dump()['cell0']['instances'])
 
+
+class FailedBuildRaceTest(recover_base.NewVolumeTestCase):
+
     def assert_failed_build_stays(self, step):
         """Have a compute abort a build just before a step of the burial."""
-        builds = self.useFixture(failing.FailingBuilds())
         self.late.let_through()
         conductor = self.useFixture(races_base.HeldHandOver())
         conductor.rebuild(self)
@@ -118,7 +119,7 @@ class RecoverRaceTest(recover_base.RecoverTestCase):
                          vm_state='building')
 
         def build(*args, **kwargs):
-            with builds.failing(exception.BuildAbortException(
+            with self.builds.failing(exception.BuildAbortException(
                     instance_uuid=self.server['id'], reason='no')):
                 conductor.goes_on.set()
                 self._wait_for_assert(self.assert_build_ended)

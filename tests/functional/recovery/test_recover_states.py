@@ -14,7 +14,6 @@ from cell0_rebuild import cells
 from cell0_rebuild.move import cell0_db
 from tests.functional import base
 from tests.functional.support import databases
-from tests.functional.support import failing
 from tests.functional.support import newer
 from tests.functional.support import races_base
 from tests.functional.support import recover_base
@@ -173,18 +172,27 @@ class StatesTest(recover_base.RecoverTestCase):
 class FailedBuildTest(recover_base.RecoverTestCase):
     """A compute fails to build a server whose conductor has died."""
 
-    def setUp(self):
-        super().setUp()
-        self.builds = self.useFixture(failing.FailingBuilds())
-
-    def build_and_fail(self):
-        """Have a compute fail; no conductor ends the rebuild."""
-        with self.builds.failing():
-            self.rebuild_until(recovering.FINISH, before=recovering.crash)
-            self._wait_for_state_change(self.server, 'ERROR')
-
-    def test_it_stays_in_its_cell_with_what_the_compute_has_made(self):
+    def test_it_is_buried_again(self):
         self.build_and_fail()
+        self._wait_for_state_change(self.server, 'ERROR')
+        self.assert_recovered('not built')
+        self.assert_can_be_rebuilt()
+
+    def test_if_the_message_to_try_another_host_is_lost_it_is_too(self):
+        lost = self.useFixture(base.Interception(
+            'nova.conductor.api.ComputeTaskAPI.build_instances',
+            before=recovering.crash))
+        self.build_and_fail()
+        self.assertEqual([], lost.waiting())
+        self.assert_recovered('not built')
+        self.assert_can_be_rebuilt()
+
+
+class FailedBuildWithVolumeTest(recover_base.NewVolumeTestCase):
+
+    def test_it_stays_in_its_cell_with_its_volume(self):
+        self.build_and_fail()
+        self._wait_for_state_change(self.server, 'ERROR')
         code, found = recovering.recover()
         self.assertEqual(
             (0, 'built'), (code, found[self.server['id']]['state']))
@@ -193,18 +201,6 @@ class FailedBuildTest(recover_base.RecoverTestCase):
         self.assertEqual((0, {}), recovering.recover())
         self.api.delete_server(self.server['id'])
         self.assert_gone()
-
-    def test_one_that_was_to_be_tried_on_another_host_is_buried(self):
-        # The message for that is lost.
-        lost = self.useFixture(base.Interception(
-            'nova.conductor.api.ComputeTaskAPI.build_instances',
-            before=recovering.crash))
-        with self.builds.failing():
-            self.rebuild_until(recovering.FINISH, before=recovering.crash)
-            self._wait_for_assert(self.assert_build_ended)
-        self.assertEqual([], lost.waiting())
-        self.assert_recovered('not built')
-        self.assert_can_be_rebuilt()
 
 
 class DeleteTest(recover_base.RecoverTestCase):

@@ -27,8 +27,12 @@ class RaceTestCase(base.FunctionalTestCase):
 
     def setUp(self):
         super().setUp()
-        self.server = self.bury()
+        self.server = self.bury_it()
         self._start_compute('host1')
+
+    def bury_it(self):
+        """Return a server that is buried."""
+        return self.bury()
 
     def assert_gone(self):
         """Check that nothing of the server can be seen any more."""

@@ -3,7 +3,9 @@
 """A server whose rebuild is interrupted, and recovered."""
 
 from tests.functional import base
+from tests.functional.support import cinder
 from tests.functional.support import databases
+from tests.functional.support import failing
 from tests.functional.support import races_base
 from tests.functional.support import recovering
 
@@ -14,6 +16,7 @@ class RecoverTestCase(races_base.RaceTestCase):
     def setUp(self):
         super().setUp()
         self.late = self.useFixture(races_base.HeldMessage())
+        self.builds = self.useFixture(failing.FailingBuilds())
 
     def rebuild_until(self, step, before=None, after=None, **body):
         """Have the server rebuilt, with something happening at a step."""
@@ -21,6 +24,12 @@ class RecoverTestCase(races_base.RaceTestCase):
         self.rebuild(self.server, **body)
         self.late.deliver()
         self.assertEqual([], hook.waiting())
+
+    def build_and_fail(self):
+        """Have a compute fail; no conductor ends the rebuild."""
+        with self.builds.failing():
+            self.rebuild_until(recovering.FINISH, before=recovering.crash)
+            self._wait_for_assert(self.assert_build_ended)
 
     def assert_recovered(self, state):
         """Recover, check that the server is as if freshly buried."""
@@ -57,3 +66,15 @@ class RecoverTestCase(races_base.RaceTestCase):
         self.assert_shown_once(self.server['id'], 'ACTIVE')
         self.assertEqual([], databases.dump()['cell0']['instances'])
         return server
+
+
+class NewVolumeTestCase(RecoverTestCase):
+    """The compute of the server is to make a volume for it, which stays."""
+
+    def bury_it(self):
+        """Replace: it boots from the volume."""
+        self.useFixture(cinder.Cinder(self))
+        return self.bury(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'source_type': 'image',
+            'uuid': self.glance.image1['id'], 'destination_type': 'volume',
+            'volume_size': 1, 'delete_on_termination': False}])
