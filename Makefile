@@ -126,8 +126,11 @@ fuzz: environment
 
 COSMIC_RAY = .venv/bin/uv tool run --quiet --constraints constraints/tools.txt \
 	--from cosmic-ray
-# So many of a hundred mutants may survive.
-SURVIVORS = 30
+# How many mutants are made, all if it is 0, and the seed that chooses them. So
+# many of a hundred may survive.
+MUTANTS = 160
+MUTANTS_SEED = 1
+SURVIVORS = 5
 
 ## small changes of what decides that a test should notice
 mutants: environment
@@ -138,6 +141,8 @@ mutants: environment
 		export OS_NOVA_DISABLE_EVENTLET_PATCHING=1 && \
 		$(COSMIC_RAY) cosmic-ray init tools/cosmic-ray.toml .mutants && \
 		$(COSMIC_RAY) cr-filter-operators .mutants tools/cosmic-ray.toml && \
+		$(COSMIC_RAY) python tools/sample_mutants.py .mutants $(MUTANTS) \
+			$(MUTANTS_SEED) && \
 		$(COSMIC_RAY) cosmic-ray baseline tools/cosmic-ray.toml && \
 		$(COSMIC_RAY) cosmic-ray exec tools/cosmic-ray.toml .mutants && \
 		$(COSMIC_RAY) cr-report --surviving-only --show-diff .mutants && \

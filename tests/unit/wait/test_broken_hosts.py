@@ -56,6 +56,14 @@ class BrokenHostsTest(testtools.TestCase):
             found.append(self.allowed(minute))
         self.assertEqual([2, 4, 8, 16], found)
 
+    def test_those_that_landed_a_while_ago_let_as_many_go(self):
+        known = broken_hosts.Builds()
+        self.land(0, 0, 0)
+        later = samples.NOON + 10 * MINUTE
+        for builds, now in ((self.builds, samples.NOON), ([], later)):
+            known.learn(builds, now)
+        self.assertEqual(16, known.hosts.allowed(later))
+
     def test_the_number_does_not_grow_for_ever(self):
         self.land(*[0] * 99)
         self.assertEqual(1024, self.allowed(0))

@@ -232,6 +232,16 @@ class DecideTest(DecideTestCase):
             [kind.shape.question for kind in (HUGE, LARGE, SMALL)],
             list(decision.command.projects))
 
+    def test_what_had_room_is_asked_before_what_was_asked_longer_ago(self):
+        for kind, room, ago in ((SMALL, 1, 9.0), (LARGE, 0, 20.0)):
+            self.ledger.rooms[kind.shape.question] = values.Room(room), -ago
+        decision = self.decision({
+            kind: [samples.server(number)]
+            for number, kind in enumerate((LARGE, SMALL))}, {})
+        self.assertEqual(
+            [kind.shape.question for kind in (SMALL, LARGE)],
+            list(decision.command.projects))
+
     def test_servers_of_several_projects_go_by_their_own_turns(self):
         self.section.order = 'fifo'
         self.ledger.trusted |= {'a', 'b'}
