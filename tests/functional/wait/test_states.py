@@ -5,9 +5,12 @@
 doc/source/reference/waiting-states.rst has the same.
 """
 
+import datetime
 import json
 
 import ddt
+from oslo_utils import fixture as time_fixture
+from oslo_utils import timeutils
 
 from tests.functional.wait import keystone
 from tests.functional.wait import showing_base
@@ -36,6 +39,15 @@ class StatesTest(showing_base.ShowingTestCase):
         self.assertEqual(
             (vm_state, None), (shown['OS-EXT-STS:vm_state'],
                                shown['OS-EXT-STS:task_state']))
+
+    def test_who_asks_what_has_changed_sees_that_its_time_is_over(self):
+        self.show('build')
+        over = timeutils.utcnow() + datetime.timedelta(hours=2)
+        self.useFixture(time_fixture.TimeFixture(over))
+        self.sweeper.sweep()
+        [found] = self.api.get_servers(search_opts={
+            'changes-since': f'{over:%Y-%m-%dT%H:%M:%SZ}'})
+        self.assertEqual('ERROR', found['status'])
 
     @ddt.data('error', 'build')
     def test_what_is_changed_answers_alike(self, show):
