@@ -25,6 +25,10 @@ BATCH = 24
 ENDINGS = (series.DELETE, series.RECOVER, series.RECOVER, series.DELETE)
 # Nothing happens any more if nothing has happened for so long.
 SETTLE = 8
+# But for a build, on which a compute is at work. Several of its requests may
+# get no answer.
+BUILD = 'compute__do_build_and_run_instance'
+LONGEST_BUILD = 90
 # What may take long where many processes share few processors.
 PATIENCE = 120
 
@@ -204,14 +208,26 @@ class KillSeries(testtools.TestCase):
         self.check_shown(case)
 
     def _settle(self):
-        """Let what can still become of the servers become of them."""
+        """Let what can still become of the servers become of them.
+
+        A compute that has asked the conductor which died waits for an answer.
+        When it gets none, it removes what the server has in Placement.
+        """
         before, since = None, time.monotonic()
-        while time.monotonic() - since < SETTLE:
+        end = since + LONGEST_BUILD
+        while time.monotonic() - since < SETTLE or (
+                time.monotonic() < end and self._is_one_built()):
             now = [[one[name] for name in self.settling] for one in
                    self.api.get('/servers/detail')['servers']]
             if now != before:
                 before, since = now, time.monotonic()
             time.sleep(1)
+
+    def _is_one_built(self):
+        return any(
+            event['event'] == BUILD and event['finish_time'] is None
+            for tables in self.cloud.tables().values()
+            for event in tables.get('instance_actions_events', ()))
 
     def status(self, case):
         """Return what a GET shows, or None."""
@@ -259,7 +275,7 @@ class KillSeries(testtools.TestCase):
         """
         path = f'/servers/{case.server}/os-instance-actions'
         return any(
-            event['event'] == 'compute__do_build_and_run_instance'
+            event['event'] == BUILD
             and event['result'] == 'Error'
             for action in self.api.get(path)['instanceActions']
             for event in self.api.get(f'{path}/{action["request_id"]}')[
