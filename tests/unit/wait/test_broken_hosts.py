@@ -159,6 +159,12 @@ class BrokenHostsTest(testtools.TestCase):
         self.land(1, 1, 1, project='b')
         self.assertEqual((8, 1), (self.allowed(2), self.allowed_of('a', 2)))
 
+    def test_one_build_that_fails_counts_for_an_hour(self):
+        self.fail(0)
+        self.assertEqual([1, 0], [
+            self.hosts.failures('a', samples.NOON + minutes * MINUTE)
+            for minutes in (59, 60)])
+
     def test_one_of_another_project_that_lands_does_not_help_it(self):
         self.fail(0, 1)
         self.land(2, project='b')

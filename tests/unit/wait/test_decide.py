@@ -255,6 +255,17 @@ class DecideTest(DecideTestCase):
         self.assertEqual(
             ['a', 'b'], self.requested(('a', 9), ('a', 8), ('b', 1)))
 
+    def test_each_of_several_projects_has_a_request_at_a_time(self):
+        self.widen()
+        self.assertEqual(['c', 'b'], self.requested(('c', 9), ('b', 1)))
+
+    def test_builds_of_others_and_requests_count_together(self):
+        self.widen()
+        self.now += 31 * MINUTE
+        self.ledger.builds.others = [
+            values.Build('', 'other', BUILDING, self.now)]
+        self.assertEqual(['a'], self.requested(('a', 9), ('b', 1)))
+
     @ddt.data(('a', 'b'), ('b', 'a'))
     @ddt.unpack
     def test_who_has_one_on_its_way_leaves_the_other_place(self, one, other):

@@ -103,13 +103,31 @@ class KnownKindsTest(testtools.TestCase):
             self.time -= BETWEEN - 4
         self.assertLess(self.took, 1.5)
 
-    def test_a_look_up_that_takes_all_the_time_leaves_some_for_shapes(self):
+    def look_up_slowly(self):
+        """Have each look-up take six seconds; return what is looked up."""
+        pages = []
+
         def find(context, uuids):
             self.time += 6
-            return dict.fromkeys(uuids, b'alike')
+            pages.append(uuids)
+            return {uuid: uuid.encode() for uuid in uuids}
         self.useFixture(fixtures.MonkeyPatch(
             'cell0_rebuild.wait.demand.spec_key.find', find))
+        return pages
+
+    def test_a_look_up_that_takes_all_the_time_leaves_some_for_shapes(self):
+        pages = self.look_up_slowly()
         self.assertIn(self.uuids[0], self.sweep(self.uuids))
+        self.assertEqual(1, len(pages))
+
+    def test_so_does_one_of_what_is_known(self):
+        while len(self.sweep(self.uuids)) < MANY:
+            pass
+        pages, found = self.look_up_slowly(), len(self.found)
+        self.time += 400
+        self.sweep(self.uuids)
+        self.assertEqual(1, len(pages))
+        self.assertGreater(len(self.found), found)
 
     def test_who_comes_first_is_found_first(self):
         self.sweep(self.uuids)

@@ -41,6 +41,11 @@ class AnsweredTest(testtools.TestCase):
     def test_who_got_no_answer_reads_so(self):
         self.assertIs(texts.NO_ANSWER, self.answer(values.Outcome.AWAY))
 
+    def test_a_refusal_is_charged_to_server_kind_and_project(self):
+        self.answer(values.Outcome.BLOCKED)
+        for who in (samples.server().uuid, KIND, 'a'):
+            self.assertGreater(self.ledger.waste.of(who, NOW.seconds), 0, who)
+
     @ddt.data((1, False), (2, False), (3, True), (4, True))
     @ddt.unpack
     def test_one_goes_at_a_time_if_three_projects_get_no_answer(

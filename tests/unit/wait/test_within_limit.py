@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import collections
+import dataclasses
 
 import hypothesis
 from hypothesis import strategies as st
@@ -19,6 +20,14 @@ class LimitTest(testtools.TestCase):
         self.assertCountEqual(
             [old, other],
             candidates.within_limit([young, other, old], 1, samples.NOON))
+
+    def test_one_that_waits_for_less_is_told_that_its_time_is_over(self):
+        servers = [samples.server(number) for number in range(3)]
+        servers[2] = dataclasses.replace(
+            servers[2], deadline=samples.NOON - samples.HOUR)
+        self.assertEqual(
+            [servers[0], servers[2]],
+            candidates.within_limit(servers, 1, samples.NOON))
 
     @hypothesis.given(samples.servers())
     def test_zero_is_no_limit(self, servers):
