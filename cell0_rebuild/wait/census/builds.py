@@ -49,7 +49,8 @@ def state_of(
     if place.build_request_id is not None:
         return values.State.SENT
     if place.in_cell0:
-        return (values.State.INTERRUPTED if _is_recovered(context, uuid)
+        is_recovered = _is_recovered(cells.in_cell0(context), uuid)
+        return (values.State.INTERRUPTED if is_recovered
                 else values.State.BURIED)
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
@@ -64,16 +65,20 @@ def state_of(
     return _in_cell(instance)
 
 
+@main_db_api.pick_context_manager_reader
 def _is_recovered(context: nova_context.RequestContext, uuid: str) -> bool:
-    """Tell whether an operator has brought a buried server back to cell0."""
-    in_cell0 = cells.in_cell0(context)
-    rebuilds = [
-        action for action in objects.InstanceActionList.get_by_instance_uuid(
-            in_cell0, uuid) if action.action == instance_actions.REBUILD]
-    return bool(rebuilds) and any(
-        event.event == mend.EVENT for event in
-        objects.InstanceActionEventList.get_by_action(
-            in_cell0, rebuilds[0].id))
+    """Tell whether an operator has brought a server back to cell0.
+
+    :param context: targeted at cell0.
+    """
+    action, event = models.InstanceAction, models.InstanceActionEvent
+    newest = context.session.query(event.event).join(
+        action, event.action_id == action.id,
+    ).filter(
+        action.instance_uuid == uuid,
+        action.action == instance_actions.REBUILD,
+    ).order_by(event.id.desc()).first()
+    return newest is not None and newest.event == mend.EVENT
 
 
 def _in_cell(instance: objects.Instance | sa.engine.Row) -> values.State:
