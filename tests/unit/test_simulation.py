@@ -64,8 +64,9 @@ class OffendersTest(testtools.TestCase):
             parts.run(scenario, SEED, parts.OFFENDERS[way])
             for way in (results.NOBODY, name))
         self.assertLess(0.97 * alone['placed'], beside['placed'])
-        # Minutes, because each project is found out by its first failure.
-        self.assertLess(60 * (beside['others'] - alone['others']), 4)
+        # Minutes, because each project is found out by its first failure, and
+        # has a part of the places alone: its builds might take very long.
+        self.assertLess(60 * (beside['others'] - alone['others']), 5)
 
 
 class WorkloadTest(testtools.TestCase):
