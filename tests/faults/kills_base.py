@@ -271,12 +271,14 @@ class KillSeries(testtools.TestCase):
         """Tell whether a compute has given it up.
 
         So it does if it had asked the conductor that died, and Nova refuses
-        to rebuild what failed there, whether or not it was in cell0.
+        to rebuild what failed there, whether or not it was in cell0. The build
+        has succeeded, as its event says, if another host was to be tried. What
+        was buried again has no such event.
         """
         path = f'/servers/{case.server}/os-instance-actions'
-        return any(
+        return self.status(case) == 'ERROR' and any(
             event['event'] == BUILD
-            and event['result'] == 'Error'
+            and event['finish_time'] is not None
             for action in self.api.get(path)['instanceActions']
             for event in self.api.get(f'{path}/{action["request_id"]}')[
                 'instanceAction']['events'])
