@@ -79,19 +79,10 @@ class State(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """A row of the server in a real cell.
-
-    :param has_to_stay: see :mod:`builds`.
-    """
+    """A row of the server in a real cell."""
 
     cell: objects.CellMapping
     row: cell_db.Row
-    has_to_stay: bool
-
-    @property
-    def is_on_host(self) -> bool:
-        """Whether a compute has, or had, the server."""
-        return self.row.is_on_host or self.has_to_stay
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,15 +163,16 @@ class Finder:
                 self._down[database] = exceptions.text(error)
         raise exceptions.DatabaseDown(f'{database}: {self._down[database]}')
 
-    def trace(
-        self, uuid: str, cell: objects.CellMapping, row: cell_db.Row
-    ) -> Trace:
-        """Return what is to be known of a row in a real cell."""
+    def has_to_stay(self, uuid: str, trace: Trace) -> bool:
+        """Tell whether a server has to stay where it has a row.
+
+        A compute has it, or had it: see :mod:`builds`.
+        """
         # Without its row in cell0 nobody knows what is new.
-        return Trace(
-            cell, row, self._row(uuid, self._cell0) is not None
-            and builds.has_to_stay(
-                self._builds(uuid, cell), self._builds(uuid, self._cell0)))
+        return trace.row.is_on_host or (
+            self._row(uuid, self._cell0) is not None and builds.has_to_stay(
+                self._builds(uuid, trace.cell),
+                self._builds(uuid, self._cell0)))
 
     def _look(
         self, uuid: str, place: location.Place | None,
@@ -257,7 +249,7 @@ class Finder:
                 traces and cell0_row.touched < self._before) else None
         if location.is_returning(cell0_row):
             for trace in traces:
-                if trace.is_on_host:
+                if self.has_to_stay(uuid, trace):
                     return Stuck(uuid, State.BUILT, traces, trace.cell)
             return Stuck(uuid, State.HIDDEN, traces)
         if traces or self._has_resources(uuid):
@@ -275,8 +267,8 @@ class Finder:
         if row.deleted:
             return Stuck(uuid, State.DELETED, [], cell) if (
                 cell0_row and row.touched < self._before) else None
-        traces = [self.trace(uuid, cell, row)]
-        if cell0_row is None or traces[0].is_on_host:
+        traces = [Trace(cell, row)]
+        if cell0_row is None or self.has_to_stay(uuid, traces[0]):
             if cell0_row is None and not retained_db.is_retained(
                     self._context, uuid):
                 return None
@@ -297,7 +289,7 @@ class Finder:
 
     def _traces(self, uuid: str) -> list[Trace]:
         found = ((cell, self._row(uuid, cell)) for cell in self._cells)
-        return [self.trace(uuid, cell, row) for cell, row in found
+        return [Trace(cell, row) for cell, row in found
                 if row is not None and not row.deleted]
 
     def _builds(

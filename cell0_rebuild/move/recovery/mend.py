@@ -309,8 +309,8 @@ class Recovery:
         for trace in stuck.traces:
             row = cell_db.find(context, stuck.uuid, trace.cell)
             if row is not None and row.id == trace.row.id and (
-                    is_closed or self._finder.trace(
-                        stuck.uuid, trace.cell, row).is_on_host):
+                    is_closed or self._finder.has_to_stay(
+                        stuck.uuid, dataclasses.replace(trace, row=row))):
                 return self._finish(
                     context, dataclasses.replace(stuck, cell=trace.cell))
         return False
