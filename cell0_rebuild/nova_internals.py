@@ -19,6 +19,10 @@ _API = 'nova.compute.api'
 _CONDUCTOR = 'nova.conductor.manager'
 _SPEC = 'nova.objects.request_spec'
 
+# What Nova calls the build of a server on a compute, in its list of actions. A
+# rebuild of a server that has a host is another.
+BUILD_EVENT = 'compute__do_build_and_run_instance'
+
 # Patched in nova-api.
 
 SET_API_VERSION = patching.Target(

@@ -13,6 +13,7 @@ from nova import objects
 from cell0_rebuild import cells
 from cell0_rebuild.failed import verdict
 from cell0_rebuild.move import location
+from cell0_rebuild import nova_internals
 from cell0_rebuild import objects as our_objects
 from cell0_rebuild import retained as retained_form
 
@@ -115,7 +116,7 @@ def _actions(
             for event in sorted(
                 objects.InstanceActionEventList.get_by_action(
                     context, action.id), key=lambda event: event.id)
-            if event.event == verdict.BUILD))
+            if event.event == nova_internals.BUILD_EVENT))
         for action in sorted(found, key=lambda action: action.id))
 
 

@@ -12,7 +12,6 @@ import datetime
 
 from nova.compute import vm_states
 
-BUILD = 'compute__do_build_and_run_instance'
 # What Nova's driver of libvirt says of its hosts. Only that one can tell that
 # it has no guest.
 _LIBVIRT = 'QEMU'

@@ -15,11 +15,10 @@ import typing as ty
 from nova.db.main import api as main_db_api
 from nova.db.main import models
 
+from cell0_rebuild import nova_internals
+
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
-
-# The event of a build on a compute.
-_EVENT = 'compute__do_build_and_run_instance'
 
 
 class Builds(ty.NamedTuple):
@@ -45,7 +44,8 @@ def read(context: nova_context.RequestContext, instance_uuid: str) -> Builds:
     return Builds(
         session.query(event.id).join(
             action, event.action_id == action.id,
-        ).filter(action.instance_uuid == instance_uuid, event.event == _EVENT,
+        ).filter(action.instance_uuid == instance_uuid,
+                 event.event == nova_internals.BUILD_EVENT,
                  event.finish_time.isnot(None)).count(),
         frozenset(row.volume_id for row in session.query(
             volume.volume_id).filter(

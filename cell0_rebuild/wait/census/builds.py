@@ -23,14 +23,12 @@ import sqlalchemy as sa
 from cell0_rebuild import cells
 from cell0_rebuild.move import location
 from cell0_rebuild.move.recovery import mend
+from cell0_rebuild import nova_internals
 from cell0_rebuild.wait.census import down_cells
 from cell0_rebuild.wait import values
 
 if ty.TYPE_CHECKING:
     from nova import context as nova_context
-
-# Of a build on a host. The rebuild of a server that has a host has another.
-_EVENT = 'compute__do_build_and_run_instance'
 
 
 def state_of(
@@ -135,7 +133,7 @@ def _rebuilt(
         # It has an index, and a build changes it.
         instance.updated_at >= begin, instance.deleted == 0,
         action.action == instance_actions.REBUILD,
-        event.event == _EVENT, event.start_time >= begin,
+        event.event == nova_internals.BUILD_EVENT, event.start_time >= begin,
     ).order_by(event.start_time, event.id)
     found: dict[str, values.Build] = {}
     for row in rows:
