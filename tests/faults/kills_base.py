@@ -42,6 +42,7 @@ class Case:
     port: str
     server: typing.Optional[str] = None
     cleared: bool = False
+    given_up: bool = False
     problem: typing.Any = None
 
 
@@ -257,7 +258,8 @@ class KillSeries(testtools.TestCase):
         if self.status(case) == 'ACTIVE':
             return
         self._wait_for(case, 'ERROR')
-        if self._has_failed_on_compute(case):
+        case.given_up = self._has_failed_on_compute(case)
+        if case.given_up:
             return
         answer = self.rebuild(case)
         if answer.status_code != 202:
@@ -268,7 +270,7 @@ class KillSeries(testtools.TestCase):
         return self.api.rebuild(case.server)
 
     def _has_failed_on_compute(self, case):
-        """Tell whether a compute has given it up.
+        """Tell whether a compute has given up one that shows ERROR.
 
         So it does if it had asked the conductor that died, and Nova refuses
         to rebuild what failed there, whether or not it was in cell0. The build
@@ -276,7 +278,7 @@ class KillSeries(testtools.TestCase):
         was buried again has no such event.
         """
         path = f'/servers/{case.server}/os-instance-actions'
-        return self.status(case) == 'ERROR' and any(
+        return any(
             event['event'] == BUILD
             and event['finish_time'] is not None
             for action in self.api.get(path)['instanceActions']
@@ -294,7 +296,7 @@ class KillSeries(testtools.TestCase):
 
     def check_active(self, case):
         """Check that it is ACTIVE with all that it was created with."""
-        if self._has_failed_on_compute(case):
+        if case.given_up:
             return
         self._wait_for(case, 'ACTIVE')
         shown = self.api.server(case.server)
