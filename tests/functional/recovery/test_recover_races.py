@@ -9,6 +9,7 @@ from nova import objects
 
 from tests.functional import base
 from tests.functional.support import databases
+from tests.functional.support import failing
 from tests.functional.support import races_base
 from tests.functional.support import recover_base
 from tests.functional.support import recovering
@@ -111,6 +112,7 @@ class FailedBuildRaceTest(recover_base.NewVolumeTestCase):
 
     def assert_failed_build_stays(self, step):
         """Have a compute abort a build just before a step of the burial."""
+        builds = self.useFixture(failing.FailingBuilds())
         self.late.let_through()
         conductor = self.useFixture(races_base.HeldHandOver())
         conductor.rebuild(self)
@@ -119,7 +121,7 @@ class FailedBuildRaceTest(recover_base.NewVolumeTestCase):
                          vm_state='building')
 
         def build(*args, **kwargs):
-            with self.builds.failing(exception.BuildAbortException(
+            with builds.failing(exception.BuildAbortException(
                     instance_uuid=self.server['id'], reason='no')):
                 conductor.goes_on.set()
                 self._wait_for_assert(self.assert_build_ended)

@@ -16,7 +16,6 @@ class RecoverTestCase(races_base.RaceTestCase):
     def setUp(self):
         super().setUp()
         self.late = self.useFixture(races_base.HeldMessage())
-        self.builds = self.useFixture(failing.FailingBuilds())
 
     def rebuild_until(self, step, before=None, after=None, **body):
         """Have the server rebuilt, with something happening at a step."""
@@ -27,7 +26,7 @@ class RecoverTestCase(races_base.RaceTestCase):
 
     def build_and_fail(self):
         """Have a compute fail; no conductor ends the rebuild."""
-        with self.builds.failing():
+        with self.useFixture(failing.FailingBuilds()).failing():
             self.rebuild_until(recovering.FINISH, before=recovering.crash)
             self._wait_for_assert(self.assert_build_ended)
 
